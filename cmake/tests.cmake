@@ -64,7 +64,7 @@ function(ingot_test_folder folder)
 endfunction()
 
 file(GLOB INGOT_TEST_FOLDERS CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR}/tests ${CMAKE_SOURCE_DIR}/tests/*)
-list(REMOVE_ITEM INGOT_TEST_FOLDERS fuzz python tools)
+list(REMOVE_ITEM INGOT_TEST_FOLDERS compatibility fuzz python tools)
 if(NOT INGOT_COMPILER)  # those that need the runtime's folders alone
   set(INGOT_TEST_FOLDERS cache engine ranks routines runtime support types)
 endif()

@@ -12,7 +12,10 @@
 namespace ingot::core {
 namespace {
 
-constexpr size_t kChecksumOffset = 32;
+// The same in every format, so that each version can name the format of any file: the magic, and where the
+// format, the length of the header and the checksum over it are.
+constexpr size_t kFormatOffset = 8, kLengthOffset = 24, kChecksumOffset = 32;
+constexpr size_t kLeastHeader = kChecksumOffset + sizeof(Checksum), kLongestHeader = 1 << 16;
 
 template <typename Number>
 void put(std::vector<std::byte>& bytes, size_t offset, Number value) {
@@ -45,24 +48,41 @@ bool is_zero(Bytes bytes) {
   refuse("INGOT-U203", fmt::format("the engine file is damaged in section 'header': {}", cause));
 }
 
-void check_header(Bytes file, Checksums checksums) {
+[[noreturn]] void refuse_format(uint32_t format) {
+  const bool later = format > kEngineFormatVersion;
+  throw UserError(
+      "INGOT-U201",
+      fmt::format("the engine has format {} (section 'header'), which is {} than format {}, the only one that "
+                  "this version of Ingot reads",
+                  format, later ? "later" : "earlier", kEngineFormatVersion),
+      later ? "run it with the version of Ingot that built it, or build the model again with this one"
+            : "build the model again with this version of Ingot, or run it with the one that built it");
+}
+
+bool is_intact(Bytes header) { return header_checksum(header) == get<Checksum>(header, kChecksumOffset); }
+
+// Before anything else is read: the header of another format may be longer or shorter.
+void check_format(Bytes file, Checksums checksums) {
   if (!is_engine(file))
     refuse("INGOT-U200", "this is not an Ingot engine: section 'header' does not begin with INGOTENG");
+  if (file.size() < kLeastHeader) return;
+  const auto format = get<uint32_t>(file, kFormatOffset);
+  if (format == kEngineFormatVersion) return;
+  const auto length = get<uint64_t>(file, kLengthOffset);
+  const bool possible = length >= kLeastHeader && length <= std::min(file.size(), kLongestHeader);
+  if (checksums == Checksums::kIgnore || (possible && is_intact(file.first(length)))) refuse_format(format);
+}
+
+void check_header(Bytes file, Checksums checksums) {
   if (file.size() < kHeaderBytes) {
     refuse("INGOT-U202",
            fmt::format("the engine file is cut off in section 'header': it has {} bytes", file.size()));
   }
-  const auto format = get<uint32_t>(file, 8);
-  const bool intact = header_checksum(file.first(kHeaderBytes)) == get<Checksum>(file, kChecksumOffset);
-  if (format != kEngineFormatVersion && (intact || checksums == Checksums::kIgnore)) {
-    refuse(
-        "INGOT-U201",
-        fmt::format("the engine has format {} (section 'header'), but this version of Ingot reads format {}",
-                    format, kEngineFormatVersion));
-  }
-  if (checksums == Checksums::kVerify && !intact) refuse_header("its checksum is wrong");
+  if (checksums == Checksums::kVerify && !is_intact(file)) refuse_header("its checksum is wrong");
+  const auto format = get<uint32_t>(file, kFormatOffset);
+  if (format != kEngineFormatVersion) refuse_header(fmt::format("its format {} is not consistent", format));
   if (get<uint32_t>(file, 12) != kSectionCount) refuse_header("it has an unknown number of sections");
-  if (get<uint64_t>(file, 24) != kHeaderBytes) refuse_header("it has an unknown length");
+  if (get<uint64_t>(file, kLengthOffset) != kHeaderBytes) refuse_header("it has an unknown length");
   if (!is_zero(file.subspan(48, 16))) refuse_header("its padding is not zero");
 }
 
@@ -122,10 +142,10 @@ void check_section(Bytes file, const Section& section, Checksums checksums) {
 std::vector<std::byte> write_header(const std::vector<Section>& sections, uint64_t file_length) {
   std::vector<std::byte> header(kHeaderBytes);
   std::memcpy(header.data(), kEngineMagic.data(), kEngineMagic.size());
-  put(header, 8, kEngineFormatVersion);
+  put(header, kFormatOffset, kEngineFormatVersion);
   put(header, 12, static_cast<uint32_t>(kSectionCount));
   put(header, 16, file_length);
-  put(header, 24, static_cast<uint64_t>(kHeaderBytes));
+  put(header, kLengthOffset, static_cast<uint64_t>(kHeaderBytes));
   for (size_t i = 0; i < sections.size(); ++i) {
     const size_t at = kTableOffset + i * kTableEntryBytes;
     put(header, at, static_cast<uint32_t>(i + 1));
@@ -153,6 +173,7 @@ Container read_container(Bytes file, Checksums checksums) {
     const Bytes added = file.subspan(head.size(), end - head.size());
     head.insert(head.end(), added.begin(), added.end());
   };
+  check_format(file, checksums);
   copy_up_to(std::min(file.size(), kHeaderBytes));
   check_header(head, checksums);
   for (size_t i = 0; i < kSectionCount; ++i) container.sections.push_back(read_entry(head, i));

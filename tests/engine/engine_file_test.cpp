@@ -4,7 +4,10 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <cstring>
 #include <random>
+
+#include <fmt/core.h>
 
 #include "engine/container.h"
 #include "support/error.h"
@@ -15,6 +18,7 @@
 namespace ingot::core {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using testing::small_engine;
 
@@ -33,7 +37,7 @@ std::string verdict(const std::vector<std::byte>& bytes) {
   try {
     open(bytes)->verify_all();
   } catch (const UserError& error) {
-    return std::string(error.details().code) + " " + error.details().message;
+    return fmt::format("{} {} ({})", error.details().code, error.details().message, error.details().advice);
   }
   return "";
 }
@@ -211,15 +215,51 @@ TEST(EngineFile, SwappedContentsAreDamage) {
   EXPECT_THAT(verdict(bytes), HasSubstr("section 'metadata'"));
 }
 
-TEST(EngineFile, RefusesOtherFormats) {
+// A file of another format, with a header of so many bytes, whose checksum is right unless it is not `sealed`.
+std::vector<std::byte> of_format(uint32_t format, uint64_t header = kHeaderBytes, bool sealed = true) {
   std::vector<std::byte> bytes = to_bytes(small_engine());
-  std::vector<std::byte> header(bytes.begin(), bytes.begin() + kHeaderBytes);
-  header[8] = std::byte{kEngineFormatVersion + 1};
-  std::fill_n(header.begin() + 32, 16, std::byte{0});
-  const Checksum sum = checksum(header);
-  std::ranges::copy(sum, header.begin() + 32);
-  std::ranges::copy(header, bytes.begin());
-  EXPECT_THAT(verdict(bytes), HasSubstr("INGOT-U201"));
+  std::memcpy(bytes.data() + 8, &format, sizeof(format));
+  std::memcpy(bytes.data() + 24, &header, sizeof(header));
+  if (!sealed) return bytes;
+  std::fill_n(bytes.begin() + 32, 16, std::byte{0});
+  const Checksum sum = checksum(Bytes(bytes).first(header));
+  std::ranges::copy(sum, bytes.begin() + 32);
+  return bytes;
+}
+
+TEST(EngineFile, NamesBothFormatsOfAnEngineOfAnotherVersion) {
+  const std::string ours = fmt::format("format {}, the only one", kEngineFormatVersion);
+  for (const uint32_t later : {kEngineFormatVersion + 1, 4000000000u}) {
+    EXPECT_THAT(verdict(of_format(later)),
+                AllOf(HasSubstr("INGOT-U201"), HasSubstr(fmt::format("has format {} ", later)),
+                      HasSubstr("later than " + ours), HasSubstr("with the version of Ingot that built it")));
+  }
+  for (const uint32_t earlier : {kEngineFormatVersion - 1, 0u}) {
+    EXPECT_THAT(verdict(of_format(earlier)),
+                AllOf(HasSubstr("INGOT-U201"), HasSubstr(fmt::format("has format {} ", earlier)),
+                      HasSubstr("earlier than " + ours), HasSubstr("build the model again")));
+  }
+}
+
+TEST(EngineFile, NamesFormatsWithOtherHeaders) {
+  for (const uint64_t header : {uint64_t{48}, uint64_t{576}, uint64_t{1000}}) {
+    std::vector<std::byte> bytes = of_format(kEngineFormatVersion + 1, header);
+    EXPECT_THAT(verdict(bytes), HasSubstr("INGOT-U201")) << header;
+    bytes.resize(header);  // as a reader sees it that has all of the header
+    EXPECT_THAT(verdict(bytes), HasSubstr("INGOT-U201")) << header;
+  }
+}
+
+TEST(EngineFile, ADamagedFormatIsDamage) {
+  EXPECT_THAT(verdict(of_format(kEngineFormatVersion + 1, kHeaderBytes, false)), HasSubstr("INGOT-U203"));
+  for (const uint64_t length : {uint64_t{0}, uint64_t{47}, UINT64_MAX})
+    EXPECT_THAT(verdict(of_format(kEngineFormatVersion + 1, length, false)), HasSubstr("INGOT-U203"));
+  std::vector<std::byte> bytes = of_format(kEngineFormatVersion + 1);
+  bytes.resize(47);
+  EXPECT_THAT(verdict(bytes), HasSubstr("INGOT-U202"));
+}
+
+TEST(EngineFile, RefusesOtherFiles) {
   const std::string text = "a text file that is not an engine";
   EXPECT_THAT(verdict({as_bytes(text).begin(), as_bytes(text).end()}), HasSubstr("INGOT-U200"));
 }
