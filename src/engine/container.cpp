@@ -52,9 +52,10 @@ bool is_zero(Bytes bytes) {
   const bool later = format > kEngineFormatVersion;
   throw UserError(
       "INGOT-U201",
-      fmt::format("the engine has format {} (section 'header'), which is {} than format {}, the only one that "
-                  "this version of Ingot reads",
-                  format, later ? "later" : "earlier", kEngineFormatVersion),
+      fmt::format(
+          "the engine has format {} (section 'header'), which is {} than format {}, the only one that "
+          "this version of Ingot reads",
+          format, later ? "later" : "earlier", kEngineFormatVersion),
       later ? "run it with the version of Ingot that built it, or build the model again with this one"
             : "build the model again with this version of Ingot, or run it with the one that built it");
 }

@@ -79,7 +79,9 @@ def _mlp() -> Golden:
 
 def _cache() -> Golden:
     length = torch.export.Dim("length", min=1, max=16)
-    calls = [(_random(1, n, 16), torch.arange(start, start + n)) for start, n in ((0, 5), (5, 1), (6, 16), (22, 1))]
+    calls = [
+        (_random(1, n, 16), torch.arange(start, start + n)) for start, n in ((0, 5), (5, 1), (6, 16), (22, 1))
+    ]
     return Golden(Attention(), calls, ({1: length}, {0: length}))
 
 
@@ -89,7 +91,9 @@ def _images() -> Golden:
 
 
 def _quantized() -> Golden:
-    program = ingot.quantize(Images(narrow=False).eval(), [_random(2, 3, 12, 12 + 4 * i) for i in range(2)][:1])
+    program = ingot.quantize(
+        Images(narrow=False).eval(), [_random(2, 3, 12, 12 + 4 * i) for i in range(2)][:1]
+    )
     # Its weights are prepared whenever it is loaded.
     return Golden(program, [(_random(2, 3, 12, 12),)], None, {"keep_original_weights": True}, has_exact=False)
 

@@ -65,7 +65,9 @@ def test_what_would_break_a_program_is_found(before: str, after: str, names: str
 
 def test_additions_break_nothing() -> None:
     text = text_of(ABIS[-1])
-    grown = text.replace("  int32_t gpu;\n} ingot_load_options;", "  int32_t gpu;\n  int32_t more;\n} ingot_load_options;")
+    grown = text.replace(
+        "  int32_t gpu;\n} ingot_load_options;", "  int32_t gpu;\n  int32_t more;\n} ingot_load_options;"
+    )
     grown += "INGOT_API int32_t ingot_more(void);"
     assert len(grown) > len(text) + 40
     assert breaks(read(text), read(grown)) == []
@@ -80,7 +82,9 @@ def test_its_program_runs(abi: Path, tmp_path: Path) -> None:
     (tmp_path / "mlp.ingot").write_bytes(gzip.decompress((golden / "mlp.ingot.gz").read_bytes()))
     kept = np.load(golden / "mlp.npz")
     kept["call0.input0"].tofile(tmp_path / "input")
-    done = subprocess.run([program, "mlp.ingot", "input", "output"], cwd=tmp_path, capture_output=True, text=True)
+    done = subprocess.run(
+        [program, "mlp.ingot", "input", "output"], cwd=tmp_path, capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stderr
     eager, exact = torch.from_numpy(kept["call0.eager0"]), torch.from_numpy(kept["call0.exact0"])
     output = np.fromfile(tmp_path / "output", np.float32).reshape(eager.shape)

@@ -64,11 +64,14 @@ def test_golden_engines_compute_what_they_did(file: Path, current: int, tmp_path
     path.write_bytes(gzip.decompress(file.read_bytes()))
     form = int(file.parent.name.removeprefix("format_"))
     if form != current:
-        with pytest.raises(ingot.UserError, match=rf"format {form} .* format {current}, .*build the model again"):
+        with pytest.raises(
+            ingot.UserError, match=rf"format {form} .* format {current}, .*build the model again"
+        ):
             ingot.Engine.load(path)
         return
     check_outputs(
-        ingot.Engine.load(path, verify="full"), dict(np.load(file.with_name(file.name.replace("ingot.gz", "npz"))))
+        ingot.Engine.load(path, verify="full"),
+        dict(np.load(file.with_name(file.name.replace("ingot.gz", "npz")))),
     )
 
 

@@ -215,7 +215,8 @@ TEST(EngineFile, SwappedContentsAreDamage) {
   EXPECT_THAT(verdict(bytes), HasSubstr("section 'metadata'"));
 }
 
-// A file of another format, with a header of so many bytes, whose checksum is right unless it is not `sealed`.
+// A file of another format, with a header of so many bytes, whose checksum is right unless it is not
+// `sealed`.
 std::vector<std::byte> of_format(uint32_t format, uint64_t header = kHeaderBytes, bool sealed = true) {
   std::vector<std::byte> bytes = to_bytes(small_engine());
   std::memcpy(bytes.data() + 8, &format, sizeof(format));
