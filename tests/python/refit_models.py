@@ -11,7 +11,7 @@ import ingot
 import pytest
 import torch
 from safetensors.torch import save_file
-from small_models import CumulativeLogs, mlp, tiny_bert
+from small_models import InParts, mlp, tiny_bert
 from torch import nn
 
 
@@ -76,7 +76,7 @@ MODELS: dict[str, tuple[Callable[[], nn.Module], torch.Tensor]] = {
     "tied": (Tied, torch.randint(0, 20, (2, 5))),
     "buffers": (Buffers, torch.randn(2, 8)),
     "experts": (Experts, torch.randn(2, 5, 16)),
-    "hybrid": (lambda: CumulativeLogs(counts=False), torch.randn(5, 4)),
+    "hybrid": (lambda: InParts(counts=False), torch.randn(5, 4)),
 }
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import ingot
 import torch
+from lacking import negated
 from torch import nn
 from torch.nn import functional
 
@@ -85,7 +86,7 @@ def squeezed(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
 
 
 def torch_in_between(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-    x = torch.linalg.svdvals(x @ x.t())[:, None] + x
+    x = negated(x @ x.t())[:, :1] + x
     return x * 2 if x.shape[0] % 2 == 0 else x * 3
 
 

@@ -8,7 +8,7 @@ import copy
 import ingot
 import pytest
 import torch
-from small_models import Counter, CumulativeLogs, mlp, tiny_bert
+from small_models import Counter, InParts, mlp, tiny_bert
 from torch import nn
 
 
@@ -44,7 +44,7 @@ _MODELS = [
     (_convolutions, [torch.randn(2, 3, 16, 16)]),
     (_encoder, [torch.randn(2, 10, 64)]),
     (Counter, [torch.randn(3, 4)]),
-    (CumulativeLogs, [torch.randn(3, 4)]),
+    (InParts, [torch.randn(3, 4)]),
 ]
 
 

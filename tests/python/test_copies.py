@@ -12,7 +12,7 @@ import ingot
 import pytest
 import torch
 from ingot.torch_backend import backend
-from small_models import Counter, CumulativeLogs, mlp
+from small_models import Counter, InParts, mlp
 
 pytestmark = pytest.mark.usefixtures("binding")
 
@@ -63,7 +63,7 @@ def test_states_go_on_from_the_copy() -> None:
 
 
 def test_copies_of_a_hybrid_module() -> None:
-    model, x = CumulativeLogs(), torch.randn(5, 4)
+    model, x = InParts(), torch.randn(5, 4)
     module = ingot.compile(model, inputs=[x])
     first = module(x)
     twin = copy.deepcopy(module)

@@ -21,6 +21,7 @@ _DTYPES = (torch.float32, torch.float64) + ((torch.float16, torch.bfloat16) if _
 _CONVERSIONS = {"byte": 255, "char": 127, "short": 2**15 - 1, "int": 2**31 - 128, "long": 2**62}
 _REMAINDERS = ("fmod", "remainder", "__rmod__")  # eager's vectors have NaN where quotients are large
 
+
 # torch's own are off by up to 5e-10 near 100 in fp64, and by parts of the value for tiny first operands.
 def _lower_gamma(a: Any, x: Any) -> Any:
     """mpmath's series do not end for huge operands: there nothing is left farther than 1 % from a (Chernoff's bound)."""

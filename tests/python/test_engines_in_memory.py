@@ -19,7 +19,7 @@ import pytest
 import torch
 import transformers
 from errors.inputs import INGOT
-from small_models import CumulativeLogs, mlp
+from small_models import InParts, mlp
 from torch import nn
 
 pytestmark = pytest.mark.usefixtures("binding")
@@ -125,7 +125,7 @@ def _shapes(engine: ingot.Engine) -> dict[str, tuple[int, ...]]:
 
 @torch.no_grad()
 def test_every_engine_of_a_build_has_the_metadata(tmp_path: Path) -> None:
-    hybrid = ingot.compile(CumulativeLogs(counts=False), inputs=[torch.randn(4, 4)], metadata={"a": "1"})
+    hybrid = ingot.compile(InParts(counts=False), inputs=[torch.randn(4, 4)], metadata={"a": "1"})
     assert len(hybrid.engines) > 0
     assert all(engine.metadata == {"a": "1"} for engine in hybrid.engines)
     program = torch.export.export(mlp(), (torch.randn(3, 8),))

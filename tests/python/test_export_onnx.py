@@ -17,7 +17,7 @@ from errors.inputs import INGOT
 from models import MODELS, build
 from onnx import AttributeProto, TensorProto, numpy_helper
 from onnx_views import DTYPES, attributes, checked, containers, exported, metadata, names, nodes, types
-from small_models import Counter, CumulativeLogs, mlp
+from small_models import Counter, InParts, mlp
 from torch import nn
 
 DATA = Path(__file__).parents[1] / "data/pt2"
@@ -277,7 +277,7 @@ def test_any_name(hostile, tmp_path) -> None:
 
 
 def test_engines_of_a_model_that_torch_runs_in_part(tmp_path) -> None:
-    model = ingot.compile(CumulativeLogs(counts=False), inputs=[torch.randn(3, 4)])
+    model = ingot.compile(InParts(counts=False), inputs=[torch.randn(3, 4)])
     with pytest.raises(ingot.UserError, match="the model has 2 engines: engine= is a number from 0 to 1"):
         ingot.export_onnx(model, tmp_path / "view.onnx")
     with pytest.raises(ingot.UserError, match="from 0 to 1, not 2"):

@@ -17,6 +17,7 @@ import torch
 from accuracy import assert_accurate, golden
 from ingot import fastest, hybrid, parts, ranks
 from ingot.speed import Times, times_of
+from lacking import negated
 from refit_models import refused
 from small_models import Counter
 from torch import nn
@@ -41,7 +42,7 @@ class Three(nn.Module):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         y = self.first(x).relu()
-        return self.last(torch.logcumsumexp(y, 0) + y)
+        return self.last(negated(y) + y * 2)
 
 
 def given_times(patch: pytest.MonkeyPatch, of_parts: Times | list[Times], of_whole: Times) -> None:

@@ -11,7 +11,7 @@ import ingot
 import pytest
 import torch
 from accuracy import assert_accurate, golden
-from small_models import CumulativeLogs, mlp
+from small_models import InParts, mlp
 from torch import nn
 
 
@@ -65,7 +65,7 @@ def test_graphs_of_fx(ir: str) -> None:
 
 
 def test_a_module_traced_by_fx_keeps_its_lines() -> None:
-    model, x = CumulativeLogs(counts=False), torch.randn(3, 4)
+    model, x = InParts(counts=False), torch.randn(3, 4)
     compiled = ingot.fx.compile(model, inputs=[x])
     assert_accurate(compiled(x), model(x), golden(model, [x]))
     (left,) = compiled.report.fallbacks

@@ -16,7 +16,7 @@ from typing import Any
 import ingot
 import pytest
 import torch
-from small_models import Counter, CumulativeLogs, mlp, tiny_bert
+from small_models import Counter, InParts, mlp, tiny_bert
 from torch import nn
 
 _ROOT = Path(__file__).parents[2]
@@ -162,8 +162,13 @@ def test_memory_of_modules_that_are_gone_is_given_back(library: Path, tmp_path: 
 
 
 def test_what_needs_python_is_refused(library: Path, tmp_path: Path) -> None:
-    _save(CumulativeLogs(counts=False), [torch.randn(3, 4)], tmp_path / "parts.pt")
-    done = _python(library, tmp_path, 'torch.jit.load("parts.pt")(torch.randn(3, 4))')
+    _save(InParts(counts=False), [torch.randn(3, 4)], tmp_path / "parts.pt")
+    done = _python(library, tmp_path, f"""
+        import sys
+        sys.path.append({str(Path(__file__).parent)!r})
+        import lacking
+        torch.jit.load("parts.pt")(torch.randn(3, 4))
+        """)  # fmt: skip
     assert "require_full_compilation=True" in done.stderr
     done = _python(library, tmp_path, """
         torch.ops.ingot.run([torch.ones(2)], torch.zeros(100, dtype=torch.uint8), "")
