@@ -281,7 +281,7 @@ def test_item_in_torch() -> None:
 
     program = _exported(function, _sparse(6, 5))
     run = ingot.compile(program, check_speed=False, min_block_size=1)
-    assert [node.op for node in ingot.report(run).fallbacks] == [lacking.NAME]
+    assert lacking.NAME in [node.op for node in ingot.report(run).fallbacks]
     for share in (0.5, 0.0, 1.0):
         x = _sparse(6, 5, share=share)
         _assert_same(run(x), function(x))

@@ -13,6 +13,7 @@ import ingot
 import numpy as np
 import pytest
 import torch
+from lacking import negated
 from small_models import InParts, mlp
 from torch import nn
 
@@ -21,7 +22,7 @@ PACKAGE = Path(ingot.__file__).parents[1]
 
 def run_python(code: str, *arguments: object) -> str:
     """The output of a fresh interpreter."""
-    environment = {**os.environ, "PYTHONPATH": str(PACKAGE)}
+    environment = {**os.environ, "PYTHONPATH": f"{PACKAGE}:{Path(__file__).parent}"}
     done = subprocess.run([sys.executable, "-c", code, *map(str, arguments)], capture_output=True, text=True,
                           check=False, env=environment)  # fmt: skip
     assert done.returncode == 0, done.stderr
@@ -29,7 +30,7 @@ def run_python(code: str, *arguments: object) -> str:
 
 
 LOAD_PROGRAM = """
-import sys, torch, ingot
+import sys, torch, ingot, lacking
 module, direct = ingot.load(sys.argv[1]), torch.export.load(sys.argv[1]).module()
 for rows in (2, 5):
     x = torch.arange(rows * int(sys.argv[3])).reshape(rows, -1) / 10.0
@@ -125,10 +126,8 @@ class Solved(nn.Module):
     def forward(self, x: torch.Tensor) -> dict[str, torch.Tensor]:
         if x.shape[0] % 2:
             x = x + 1
-        solved = torch.linalg.matrix_exp(self.matrix) @ self.first(x).mT
-        return {
-            "y": self.second(torch.linalg.matrix_exp(self.matrix * torch.tensor(0.1)) + solved @ solved.mT)
-        }
+        solved = negated(self.matrix) @ self.first(x).mT
+        return {"y": self.second(negated(self.matrix * torch.tensor(0.1)) + solved @ solved.mT)}
 
 
 ROWS = {width: ingot.Input(min_shape=(2, width), max_shape=(9, width)) for width in (4, 8)}
@@ -140,6 +139,8 @@ SAVED = {
     "engines between torch": (Solved, (torch.randn(4, 4),), {}, (torch.randn(4, 4),), {}),
 }
 
+IN_PARTS = ("hybrid", "engines between torch")
+
 
 @pytest.fixture(params=SAVED)
 def saved(request: pytest.FixtureRequest, tmp_path: Path) -> tuple:
@@ -147,6 +148,7 @@ def saved(request: pytest.FixtureRequest, tmp_path: Path) -> tuple:
     make, inputs, kwarg_inputs, args, kwargs = SAVED[request.param]
     model = make()
     module = ingot.compile(model, inputs=inputs, kwarg_inputs=kwarg_inputs)
+    assert bool(ingot.report(module).fallbacks) == (request.param in IN_PARTS)
     ingot.save(module, tmp_path / "model.of_any_name")
     return model, module, ingot.load(tmp_path / "model.of_any_name"), args, kwargs
 
