@@ -36,14 +36,14 @@ double scaled_i(double order, double x) {
   return sum / (std::sqrt(2 * kPi) * std::sqrt(x));  // 2 pi x may overflow
 }
 
-// exp(x) times K of any order, for x >= 0.3: the integral over t of exp(-x (cosh(t) - 1)) cosh(order t). The
-// trapezoidal rule has an error of exp(-2 pi^2 / (step^2 x)).
+// exp(x) times K of any order, for finite x >= 0.3: the integral over t of exp(-x (cosh(t) - 1)) cosh(order
+// t). The trapezoidal rule has an error of exp(-2 pi^2 / (step^2 x)).
 double integrated_k(double order, double x) {
   const double step = std::min(0.06, 0.7 / std::sqrt(x));
   double sum = 0.5;
   for (double t = step;; t += step) {
     const double half = std::sinh(t / 2);
-    const double term = std::exp(-2 * x * half * half) * std::cosh(order * t);
+    const double term = std::exp(-2 * (x * half * half)) * std::cosh(order * t);
     sum += term;
     if (term < kEpsilon * kEpsilon) return sum * step;
   }
@@ -51,7 +51,7 @@ double integrated_k(double order, double x) {
 
 // The power series of K, for x <= 1.
 double series_k0(double x) {
-  const double square = x * x / 4, start = -(std::log(x / 2) + std::numbers::egamma);
+  const double square = x * x / 4, start = std::numbers::ln2 - std::log(x) - std::numbers::egamma;
   double term = 1, sum = start, harmonic = 0;
   for (double k = 1; term > kEpsilon; ++k) {
     term *= square / (k * k);
@@ -103,20 +103,25 @@ double airy_oscillating(double x) {
 
 }  // namespace
 
+// At infinity they are not numbers, as torch's.
 #ifdef _WIN32
-double bessel_j0(double x) { return ::_j0(x); }
-double bessel_j1(double x) { return ::_j1(x); }
-double bessel_y0(double x) { return x < 0 ? kNan : ::_y0(x); }
-double bessel_y1(double x) { return x < 0 ? kNan : ::_y1(x); }
+double bessel_j0(double x) { return std::isinf(x) ? kNan : ::_j0(x); }
+double bessel_j1(double x) { return std::isinf(x) ? kNan : ::_j1(x); }
+double bessel_y0(double x) { return x < 0 || std::isinf(x) ? kNan : ::_y0(x); }
+double bessel_y1(double x) { return x < 0 || std::isinf(x) ? kNan : ::_y1(x); }
 #else
-double bessel_j0(double x) { return ::j0(x); }
-double bessel_j1(double x) { return ::j1(x); }
-double bessel_y0(double x) { return x < 0 ? kNan : ::y0(x); }
-double bessel_y1(double x) { return x < 0 ? kNan : ::y1(x); }
+double bessel_j0(double x) { return std::isinf(x) ? kNan : ::j0(x); }
+double bessel_j1(double x) { return std::isinf(x) ? kNan : ::j1(x); }
+double bessel_y0(double x) { return x < 0 || std::isinf(x) ? kNan : ::y0(x); }
+double bessel_y1(double x) { return x < 0 || std::isinf(x) ? kNan : ::y1(x); }
 #endif
 
 double scaled_bessel_i0(double x) { return std::isnan(x) ? x : scaled_i(0, std::fabs(x)); }
-double scaled_bessel_i1(double x) { return std::isnan(x) ? x : std::copysign(scaled_i(1, std::fabs(x)), x); }
+double scaled_bessel_i1(double x) {  // 0 for -0, as torch's
+  if (std::isnan(x)) return x;
+  const double value = scaled_i(1, std::fabs(x));
+  return x < 0 ? -value : value;
+}
 double bessel_i0(double x) {
   return scaled_bessel_i0(x) * std::exp(std::fabs(x));
 }  // NaN at infinity, as torch's
@@ -127,8 +132,9 @@ double bessel_k0(double x) { return scaled_k(0, x) * (std::isinf(x) ? 1 : std::e
 double bessel_k1(double x) { return scaled_k(1, x) * (std::isinf(x) ? 1 : std::exp(-x)); }
 
 double airy(double x) {
-  if (std::isnan(x)) return x;
-  if (std::isinf(x)) return x > 0 ? 0 : kNan;
+  if (!std::isfinite(x)) return kNan;  // at infinity too, as torch's
+  constexpr double kVanishing = 110;   // exp(-2 / 3 * 110^1.5) is 0
+  if (x > kVanishing) return 0;
   if (x < -9) return airy_oscillating(x);
   if (x < 2) return airy_series(x);
   const double zeta = 2.0 / 3 * x * std::sqrt(x);

@@ -22,7 +22,7 @@ double inverse_erfc(double y) {
   double x = rough_inverse_erfc(y);
   for (int step = 0; step < 3; ++step) {
     // (erfc(x) - y) over its derivative, without the factor that underflows.
-    const double ratio = (y * std::exp(x * x) - scaled_erfc(x)) * kSqrtPi / 2;
+    const double ratio = (std::exp(x * x + std::log(y)) - scaled_erfc(x)) * kSqrtPi / 2;
     x -= ratio / (1 + x * ratio);
   }
   return x;
@@ -41,7 +41,7 @@ double inverse_small_erf(double y) {
 double scaled_erfc(double x) {
   if (x < 25) return std::exp(x * x) * std::erfc(x);
   const double s = 1 / (2 * x * x);
-  return (1 - s * (1 - 3 * s * (1 - 5 * s * (1 - 7 * s)))) / (x * kSqrtPi);
+  return (1 - s * (1 - 3 * s * (1 - 5 * s * (1 - 7 * s)))) / x / kSqrtPi;
 }
 
 double inverse_erf(double y) {

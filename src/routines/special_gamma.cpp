@@ -163,15 +163,20 @@ double polygamma(double order, double x) {
   return sign * std::exp(log_gamma(order + 1)) * zeta(order + 1, x);
 }
 
-// Euler and Maclaurin's formula for all but the first terms.
+// Hurwitz's zeta function; Euler and Maclaurin's formula for all but the first terms.
 double zeta(double x, double q) {
   if (x == 1) return kInfinity;
-  if (!(x > 1) || std::isnan(q)) return kNan;
+  if (x < 1 || std::isnan(q)) return kNan;
   if (q <= 0) {
     if (q == std::floor(q)) return kInfinity;
     if (x != std::floor(x)) return kNan;  // a power of a negative number
   }
-  if (std::isinf(q)) return kNan;  // as torch's
+  if (std::isinf(q) || std::isnan(x)) return kNan;  // as torch's
+  if (q < -30 && std::isinf(x)) return kInfinity;
+  if (q < -30) {  // the terms below 0 are those of 1 - fraction that 1 - q has not
+    const double fraction = q - std::floor(q), sign = std::fmod(x, 2) == 0 ? 1 : -1;
+    return zeta(x, fraction) + sign * zeta(x, 1 - fraction) - sign * zeta(x, 1 - q);
+  }
   double sum = 0, a = q;
   for (int k = 0; k < 12 || a < 12; ++k, ++a) {
     const double term = std::pow(a, -x);
@@ -179,6 +184,7 @@ double zeta(double x, double q) {
     if (a > 0 && std::fabs(term) < sum * kEpsilon * 1e-3) return sum;
   }
   const double power = std::pow(a, -x);
+  if (power == 0 && std::isfinite(x)) return sum;
   sum += power * a / (x - 1) + 0.5 * power;
   double factor = x * power / a;
   for (size_t k = 0; k < std::size(kBernoulli); ++k) {
