@@ -281,6 +281,20 @@ class Engine {
   std::shared_ptr<ingot_engine> handle_;
 };
 
+// Counters and memory of engines by name, and of the process's cache, as text for Prometheus: see
+// ingot_metrics_text. UserError INGOT-U002 for a name that is not UTF-8.
+inline std::string metrics(const std::map<std::string, Engine>& engines = {}) {
+  std::vector<const ingot_engine*> handles;
+  std::vector<const char*> names;
+  for (const auto& [name, engine] : engines) {
+    names.push_back(name.c_str());
+    handles.push_back(engine.handle());
+  }
+  ingot_text* text = nullptr;
+  detail::check(ingot_metrics_text(handles.size(), handles.data(), names.data(), &text));
+  return detail::take_text(text);
+}
+
 // Checks every byte of an engine file. UserError names the damaged section.
 inline void verify_file(const std::filesystem::path& path) {
   detail::check(ingot_verify_file(detail::text_of(path).c_str()));

@@ -416,6 +416,15 @@ INGOT_API int32_t ingot_gpu_count(void);
  * afterwards; 0: they sleep at once. */
 INGOT_API ingot_status* ingot_set_spin(int32_t microseconds);
 
+/* ---- Metrics ---- */
+/* Counters and memory of engines as text for Prometheus (exposition format 0.0.4, UTF-8), for any server to
+ * expose: calls, errors by code, plans, bytes of contexts and weights, each with the label engine="NAME"; and
+ * what builds of the process found in its cache. `names[i]` is the name of `engines[i]`, different for each
+ * (INGOT-U002). Counts are those of runs through contexts of that engine since it was loaded, including
+ * contexts that were freed; a forked child goes on from its parent's. Threads may run meanwhile. */
+INGOT_API ingot_status* ingot_metrics_text(size_t count, const ingot_engine* const* engines,
+                                           const char* const* names, ingot_text** text);
+
 /* ---- Messages ---- */
 typedef enum ingot_log_level {
   INGOT_LOG_OFF = 0,

@@ -2,6 +2,9 @@
 // ingot._core: the C API for Python. It computes nothing.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <vector>
 
 #include "bindings.h"
 #include "ingot/build.h"
@@ -10,6 +13,7 @@
 
 namespace nb = nanobind;
 using ingot::python::check;
+using ingot::python::Session;
 using ingot::python::take_text;
 
 namespace {
@@ -37,6 +41,16 @@ std::string report_page(const std::string& json) {
   return take_text(html);
 }
 
+std::string metrics_text(const std::vector<std::string>& names, const std::vector<Session*>& engines) {
+  std::vector<const char*> texts;
+  std::vector<const ingot_engine*> handles;
+  for (const std::string& name : names) texts.push_back(name.c_str());
+  for (const Session* engine : engines) handles.push_back(engine->engine());
+  ingot_text* text = nullptr;
+  check(ingot_metrics_text(handles.size(), handles.data(), texts.data(), &text));
+  return take_text(text);
+}
+
 }  // namespace
 
 NB_MODULE(_core, module) {
@@ -58,6 +72,7 @@ NB_MODULE(_core, module) {
   module.def("verify_file", [](const std::string& path) { check(ingot_verify_file(path.c_str())); });
   module.def("inspect_file", &inspect_file);
   module.def("report_page", &report_page);
+  module.def("metrics_text", &metrics_text, nb::arg("names"), nb::arg("engines"));
   module.def("set_threads", [](int threads) { check(ingot_set_threads(threads)); });
   module.def("get_threads", &ingot_get_threads);
   module.def("set_spin", [](int microseconds) { check(ingot_set_spin(microseconds)); });

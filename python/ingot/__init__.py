@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from ingot.exporting import export_onnx
     from ingot.front import compile, report, stop_tuning, wait_until_tuned
     from ingot.inputs import Input
+    from ingot.metrics_text import metrics
     from ingot.mutable import MutableModule
     from ingot.profiling import profile
     from ingot.quantization.quantize import quantize
@@ -38,7 +39,7 @@ __version__: str = _core.version()
 set_threads = _core.set_threads
 get_threads = _core.get_threads
 
-# Name -> module that defines it; all except `build`, `export_onnx`, `onnx` and `refit_module_weights` import torch.
+# Name -> module that defines it; all except `build`, `export_onnx`, `metrics`, `onnx` and `refit_module_weights` import torch.
 _LAZY = {
     "bisect": "ingot.bisecting",
     "compare": "ingot.comparing",
@@ -51,6 +52,7 @@ _LAZY = {
     "stop_tuning": "ingot.front",
     "wait_until_tuned": "ingot.front",
     "Input": "ingot.inputs",
+    "metrics": "ingot.metrics_text",
     "MutableModule": "ingot.mutable",
     "profile": "ingot.profiling",
     "quantize": "ingot.quantization.quantize",
@@ -71,7 +73,7 @@ _COMPILING = {"bisect", "build", "compile", "cross_compile_for_windows"}
 __all__ = [
     "DeviceError", "Engine", "Error", "Input", "InternalError", "MutableModule", "Port", "Session", "UnsupportedError",
     "UserError", "bisect", "build", "cache_flush", "cache_stats", "compare", "compile", "cross_compile_for_windows", "distributed",
-    "dynamo", "explain", "export_onnx", "fx", "get_threads", "load", "load_cross_compiled_exported_program", "onnx", "profile", "quantize",
+    "dynamo", "explain", "export_onnx", "fx", "get_threads", "load", "load_cross_compiled_exported_program", "metrics", "onnx", "profile", "quantize",
     "refit_module_weights", "report", "runtime", "save", "set_threads", "stop_tuning", "ts",
     "wait_until_tuned",
 ]  # fmt: skip

@@ -19,6 +19,7 @@
 namespace ingot::core {
 
 struct Context::State {
+  EngineCounters::Claimed counters;
   std::optional<MemoryAllocator> allocator;
   std::unique_ptr<ThreadPool> pool;  // null: the host's
   std::vector<ArgumentSlot> slots;
@@ -40,7 +41,14 @@ struct Context::State {
   const StepObserver* observer = nullptr;  // null: nobody looks
   bool has_many_shapes = false;            // and the log has been told
   BoundGroups groups;
-  bool has_unopened_groups = false;  // on a device
+  bool has_unopened_groups = false;     // on a device
+  bool has_unpublished_memory = false;  // since something was planned or bound
+  size_t published_working_memory = 0;  // bytes
+
+  // Arenas and scratch grow in the first run of a plan, working memory also with data.
+  bool may_have_grown() const {
+    return has_unpublished_memory || published_working_memory != working_memory.bytes();
+  }
 
   const MemoryAllocator* memory_source() const { return allocator ? &*allocator : nullptr; }
   void set_state(size_t index, std::byte* data) {
@@ -113,6 +121,7 @@ void check_same_states(std::span<const Tensor> own, std::span<const Tensor> othe
 Context::Context(std::shared_ptr<Engine> engine, const ContextOptions& options)
     : engine_(std::move(engine)), state_(std::make_unique<State>()) {
   engine_->require_unchanged();
+  state_->counters = engine_->counters().claim();
   if (options.threads > 0) state_->pool = engine_->host().make_pool(options.threads);
   state_->allocator = options.allocator;
   state_->groups = bind_groups(engine_->data(), options.groups);
@@ -133,6 +142,7 @@ Context::Context(std::shared_ptr<Engine> engine, const ContextOptions& options)
   for (size_t i = 0; i < state_->owned.size(); ++i) {
     if (is_owned(data, i)) bind_state(i, nullptr);
   }
+  publish_memory();
 }
 
 Context::~Context() = default;
@@ -149,6 +159,7 @@ void Context::bind_state(size_t index, void* data) {
     own = initial_value(*engine_, index, state_->memory_source());
   }
   state_->set_state(index, data != nullptr ? static_cast<std::byte*>(data) : own.data.get());
+  state_->has_unpublished_memory = true;
 }
 
 void Context::reset_states() {
@@ -188,21 +199,44 @@ void Context::take_states(Context& other) {
 RunPlan& Context::plan_for(std::span<const Argument> inputs) {
   check_arguments(state_->slots, inputs);
   RunPlan* last = state_->plans.front();
-  if (last != nullptr && has_sizes(inputs, last->key)) [[likely]]
+  ContextCounters& counters = *state_->counters;
+  if (last != nullptr && has_sizes(inputs, last->key)) [[likely]] {
+    counters.plan_hits.add();
     return *last;
+  }
   std::vector<int64_t> key = sizes_key(inputs);
-  if (RunPlan* known = state_->plans.find(key)) return *known;
+  if (RunPlan* known = state_->plans.find(key)) {
+    counters.plan_hits.add();
+    return *known;
+  }
   const Executable& main = engine_->main();
   std::vector<int64_t> symbols = bind_sizes(engine_->data(), *main.dims, state_->slots, inputs);
   const auto start = std::chrono::steady_clock::now();
   RunPlan plan = make_run_plan(main, std::move(key), std::move(symbols));
   use_allocator(state_->memory_source(), plan.frame);
   const bool has_blocks = !main.data_dependent_buffers.empty();
-  if (has_blocks && state_->plans.size() == PlanCache::kCapacity) synchronize();  // a plan's memory is freed
+  if (has_blocks && state_->plans.is_full()) synchronize();  // a plan's memory is freed
   const std::chrono::duration<double, std::micro> time = std::chrono::steady_clock::now() - start;
   log_plan(inputs, time.count());
+  counters.plan_misses.add();
+  if (state_->plans.is_full()) counters.plan_evictions.add();
+  state_->has_unpublished_memory = true;
   return *state_->plans.add(std::move(plan));
 }
+
+// What `memory` reports, for other threads.
+void Context::publish_memory() const {
+  const Memory held = memory();
+  ContextCounters& counters = *state_->counters;
+  counters.arena_bytes.set(held.arena);
+  counters.scratch_bytes.set(held.scratch);
+  counters.state_bytes.set(held.states);
+  counters.cached_plans.set(held.cached_plans);
+  state_->published_working_memory = state_->working_memory.bytes();
+  state_->has_unpublished_memory = false;
+}
+
+ContextCounters& Context::counters() const { return *state_->counters; }
 
 void Context::log_plan(std::span<const Argument> inputs, double microseconds) {
   const Log& log = engine_->host().log();
@@ -349,6 +383,8 @@ void Context::run(std::span<const Argument> inputs, const OutputAllocator& alloc
     abandon();
     throw;
   }
+  if (state_->may_have_grown()) [[unlikely]]
+    publish_memory();
   if (state_->profile != nullptr) [[unlikely]]
     state_->profile->end_run();
 }

@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "routines/communicator.h"
@@ -86,6 +87,8 @@ class Context {
   void set_observer(const StepObserver* observer);
 
   const Engine& engine() const { return *engine_; }
+  ContextCounters& counters() const;  // live as long as the engine
+  void count_error(std::string_view code) const noexcept { engine_->counters().errors().add(code); }
 
  private:
   RunPlan& plan_for(std::span<const Argument> inputs);
@@ -101,6 +104,7 @@ class Context {
   void finish(const std::shared_ptr<const WeightSet>& weights, bool may_return_early);
   void abandon() const noexcept;
   void open_groups();
+  void publish_memory() const;
   void keep_recorded(const std::shared_ptr<const WeightSet>& weights);
 
   std::shared_ptr<Engine> engine_;

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "engine/engine_file.h"
+#include "runtime/counters.h"
 #include "runtime/executable.h"
 #include "runtime/host.h"
 #include "runtime/refit.h"
@@ -61,6 +62,8 @@ class Engine {
   int gpu() const { return backends_.gpu; }  // of an engine for GPUs: the one that it runs on
   Host& host() const { return *host_; }
   std::shared_ptr<const EngineFile> file() const { return file_; }  // null if created here
+  EngineCounters& counters() { return counters_; }                  // of its contexts, which end before it
+  const EngineCounters& counters() const { return counters_; }
 
   // Waits until all weights are verified (lazy loads verify them in the background); UserError names the
   // damaged section.
@@ -109,6 +112,7 @@ class Engine {
       nullptr};  // replaced atomically, so that a forked child can read it
   uint64_t generation_ = 0;
   Host* host_ = nullptr;
+  EngineCounters counters_;
 };
 
 }  // namespace ingot::core

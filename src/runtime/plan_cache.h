@@ -18,6 +18,7 @@ class PlanCache {
 
   RunPlan* front() const { return plans_.empty() ? nullptr : plans_.front().get(); }
   size_t size() const { return plans_.size(); }
+  bool is_full() const { return plans_.size() == kCapacity; }  // adding a plan then drops one
 
   // Null if there is no plan for `key`.
   RunPlan* find(std::span<const int64_t> key) {
@@ -29,7 +30,7 @@ class PlanCache {
   }
 
   RunPlan* add(RunPlan plan) {
-    if (plans_.size() == kCapacity) plans_.pop_back();
+    if (is_full()) plans_.pop_back();
     plans_.insert(plans_.begin(), std::make_unique<RunPlan>(std::move(plan)));
     return front();
   }

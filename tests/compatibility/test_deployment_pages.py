@@ -93,6 +93,22 @@ def test_servers(folder: Path) -> None:
         exec(block, names)
     assert [answer.shape for answer in names["answers"]] == [(n, 64) for n in (1, 2, 3, 4)]
     assert all((answer == 2 * n).all() for n, answer in enumerate(names["answers"], 1))
+    content_type, page = names["metrics_page"]()
+    assert content_type.startswith("text/plain")
+    assert b'ingot_calls_total{engine="model"} 4' in page
+
+
+def test_the_metrics_that_the_page_lists() -> None:
+    """Whatever is exposed is described, and the reverse."""
+    exposed = set(re.findall(r"^# TYPE (\w+) ", ingot.metrics(), re.MULTILINE))
+    table = "\n".join(
+        line
+        for line in (ROOT / "docs/servers.md").read_text(encoding="utf-8").splitlines()
+        if line.startswith("| `ingot_")
+    )
+    listed = set(re.findall(r"`(ingot_\w+)`", table))
+    listed |= {f"ingot_plan_cache{end}" for end in re.findall(r"`(_\w+)`", table)}
+    assert listed == exposed
 
 
 @pytest.mark.parametrize(

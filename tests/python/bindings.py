@@ -8,7 +8,19 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from ingot import _core, _ctypes, capture, distributed, engine, loading, parts, ranks, refitting, run_op
+from ingot import (
+    _core,
+    _ctypes,
+    capture,
+    distributed,
+    engine,
+    loading,
+    metrics_text,
+    parts,
+    ranks,
+    refitting,
+    run_op,
+)
 
 
 def reopened(core: Any) -> Any:
@@ -39,7 +51,7 @@ def _runner(
 
 def call_engines_by_ctypes(patch: pytest.MonkeyPatch) -> None:
     """Every engine that the package opens, or builds of a captured program, is called by ctypes."""
-    for module in (distributed, engine, loading, ranks, refitting, run_op):
+    for module in (distributed, engine, loading, metrics_text, ranks, refitting, run_op):
         patch.setattr(module, "_core", _ctypes)
     known = {name: getattr(_core, name) for name in dir(_core)}
     patch.setattr(capture, "_core", SimpleNamespace(**{**known, "Builder": _Builder}))

@@ -4,7 +4,7 @@
 What needs the compiler is there too, and raises UserError INGOT-U038 when it is called.
 """
 
-from ingot._ctypes.engine import Engine
+from ingot._ctypes.engine import Engine, metrics_text
 from ingot._ctypes.files import FileWriter, TensorFile
 from ingot._ctypes.group import Group, GroupListener, GroupWork, share_group
 from ingot._ctypes.process import (
@@ -40,6 +40,6 @@ __all__ = [
     "Builder", "CacheSession", "DirectCall", "Engine", "FileWriter", "Group", "GroupListener", "GroupWork", "Runner", "TensorFile",
     "TorchTensors", "bisect_pt2", "build_model", "build_onnx", "cache_clear", "cache_stats", "cache_wait", "check_options",
     "explain", "export_engine", "export_file", "fail_without_compiler", "get_threads", "imports_onnx_operator",
-    "imports_operator", "inspect_file", "options", "report_page", "set_spin", "set_threads", "share_group", "verify_file",
+    "imports_operator", "inspect_file", "metrics_text", "options", "report_page", "set_spin", "set_threads", "share_group", "verify_file",
     "version",
 ]  # fmt: skip

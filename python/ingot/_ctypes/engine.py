@@ -8,7 +8,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from ctypes import addressof, byref
+from ctypes import addressof, byref, c_char_p, c_void_p
 from typing import Any
 
 from ingot._ctypes import arrays
@@ -333,3 +333,11 @@ def _load_options(
         weight_budget=weight_budget.encode() or None,
         gpu=gpu,
     )
+
+
+def metrics_text(names: Sequence[str], engines: Sequence[Engine]) -> str:
+    """Counters of the engines under these names, for Prometheus."""
+    held = [engine._handle for engine in engines]
+    handles = (c_void_p * len(held))(*(handle.value for handle in held))
+    texts = (c_char_p * len(held))(*(name.encode() for name in names))
+    return text_of(lib.metrics_text, len(held), handles, texts).decode()

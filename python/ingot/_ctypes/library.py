@@ -123,6 +123,7 @@ _SIGNATURES: dict[str, tuple[Any, ...]] = {  # result, arguments
     "set_spin": (_STATUS, c_int32),
     "session_create": (_STATUS, POINTER(SessionOptions), _OUT),
     "session_free": (None, _HANDLE),
+    "metrics_text": (_STATUS, c_size_t, POINTER(c_void_p), POINTER(c_char_p), _OUT),
     "cache_stats": (_STATUS, _HANDLE, _OUT),
     "cache_clear": (_STATUS, _HANDLE),
     "cache_wait": (c_int32, c_int64),

@@ -89,13 +89,15 @@ void show_value(void* user, size_t step, const std::string& name, const Tensor& 
   context.observe(context.observe_user, step, name.c_str(), &shown);
 }
 
-size_t held_bytes(const Engine& engine) {
-  const std::shared_ptr<const WeightSet> weights = engine.weights();
-  size_t bytes = 0;
-  for (size_t id = 0; id < weights->data.size(); ++id) {
-    if (weights->data[id] != nullptr) bytes += engine.data().weights[id].bytes;
-  }
-  return bytes;
+// Runs `function` and counts the call and its error.
+template <typename Function>
+ingot_status* guard_call(ingot_context* context, Function&& function) noexcept {
+  if (context != nullptr) [[likely]]
+    context->counters.calls.add();
+  ingot_status* status = api::guard(function);
+  if (status != nullptr && context != nullptr) [[unlikely]]
+    context->context.count_error(ingot_status_code(status));
+  return status;
 }
 
 }  // namespace
@@ -130,7 +132,7 @@ void ingot_context_free(ingot_context* context) { delete context; }
 
 ingot_status* ingot_context_run(ingot_context* context, size_t count, const ingot_tensor* inputs,
                                 ingot_allocate allocate, void* user) {
-  return api::guard([&] {
+  return guard_call(context, [&] {
     api::require(context, "context");
     api::require(reinterpret_cast<const void*>(allocate), "allocate");
     Caller caller{allocate, user};
@@ -140,7 +142,7 @@ ingot_status* ingot_context_run(ingot_context* context, size_t count, const ingo
 
 ingot_status* ingot_context_run_with(ingot_context* context, size_t count, const char* const* names,
                                      const ingot_tensor* inputs, const ingot_run_options* options) {
-  return api::guard([&] {
+  return guard_call(context, [&] {
     api::require(context, "context");
     const auto given = api::read_struct(options, kFirstRunOptions, "ingot_run_options");
     api::require(reinterpret_cast<const void*>(given.allocate), "allocate");
@@ -214,7 +216,7 @@ ingot_status* ingot_context_memory(const ingot_context* context, ingot_memory* m
                               .arena = used.arena,
                               .states = used.states,
                               .scratch = used.scratch,
-                              .weights = held_bytes(context->context.engine()),
+                              .weights = api::held_bytes(context->context.engine()),
                               .cached_plans = used.cached_plans};
     api::write_struct(memory, filled, kFirstMemory, "ingot_memory");
   });

@@ -41,6 +41,15 @@ const std::shared_ptr<Engine>& runnable(const ingot_engine& handle) {
   return handle.engine;
 }
 
+size_t held_bytes(const Engine& engine) {
+  const std::shared_ptr<const WeightSet> weights = engine.weights();
+  size_t bytes = 0;
+  for (size_t id = 0; id < weights->data.size(); ++id) {
+    if (weights->data[id] != nullptr) bytes += engine.data().weights[id].bytes;
+  }
+  return bytes;
+}
+
 void require_unchanged_model(const ingot_engine& handle) {
   for (const auto& each : handle.model) {
     const auto file = each.lock();
@@ -66,7 +75,7 @@ ingot_engine::ingot_engine(std::shared_ptr<const EngineData> content)
 }
 
 ingot_context::ingot_context(std::shared_ptr<Engine> engine, const ContextOptions& options)
-    : context(std::move(engine), options) {
+    : context(std::move(engine), options), counters(context.counters()) {
   for (const ArgumentSlot& slot : argument_slots(context.engine().data())) inputs.push_back(slot.port->name);
 }
 

@@ -68,8 +68,9 @@ struct ingot_context {
   ingot_context(std::shared_ptr<ingot::core::Engine> engine, const ingot::core::ContextOptions& options);
 
   ingot::core::Context context;
-  std::vector<std::string> inputs;  // their names, in order
-  ingot_observe observe = nullptr;  // called by `observer`
+  ingot::core::ContextCounters& counters;  // of `context`
+  std::vector<std::string> inputs;         // their names, in order
+  ingot_observe observe = nullptr;         // called by `observer`
   void* observe_user = nullptr;
   ingot::core::StepObserver observer{};
   // For the current run; kept, so that runs do not allocate.
@@ -81,6 +82,9 @@ namespace ingot::core::api {
 
 // The engine of a handle; throws like loading if this machine cannot run it (UserError INGOT-U220).
 const std::shared_ptr<Engine>& runnable(const ingot_engine& handle);
+
+// Bytes of the weights that the engine holds, in memory or mapped.
+size_t held_bytes(const Engine& engine);
 
 // UserError INGOT-U211 if the model's file, which weights of the engine are mapped from, has changed: it has
 // no checksums to compare.
