@@ -73,8 +73,8 @@ _COMPILING = {"bisect", "build", "compile", "cross_compile_for_windows"}
 __all__ = [
     "DeviceError", "Engine", "Error", "Input", "InternalError", "MutableModule", "Port", "Session", "UnsupportedError",
     "UserError", "bisect", "build", "cache_flush", "cache_stats", "compare", "compile", "cross_compile_for_windows", "distributed",
-    "dynamo", "explain", "export_onnx", "fx", "get_threads", "load", "load_cross_compiled_exported_program", "metrics", "onnx", "profile", "quantize",
-    "refit_module_weights", "report", "runtime", "save", "set_threads", "stop_tuning", "ts",
+    "dynamo", "explain", "export_onnx", "fx", "get_threads", "load", "load_cross_compiled_exported_program", "metrics", "onnx",
+    "profile", "quantize", "refit_module_weights", "report", "runtime", "save", "set_threads", "stop_tuning", "ts",
     "wait_until_tuned",
 ]  # fmt: skip
 

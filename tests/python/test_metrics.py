@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import torch
 from prometheus_client.parser import text_string_to_metric_families
-from small_models import Counter, CumulativeLogs, mlp
+from small_models import Counter, InParts, mlp
 
 pytestmark = pytest.mark.usefixtures("binding")
 
@@ -91,7 +91,7 @@ def test_what_builds_found_in_the_cache(binding: str) -> None:
 
 def test_compiled_modules_and_their_parts() -> None:
     whole = ingot.compile(Counter(), inputs=[torch.ones(2, 4)])
-    parts = ingot.compile(CumulativeLogs(), inputs=[torch.ones(2, 4)], min_block_size=1)
+    parts = ingot.compile(InParts(), inputs=[torch.ones(2, 4)], min_block_size=1)
     torch._dynamo.reset()
     lazy = torch.compile(mlp(), backend="ingot")
     for _ in range(3):
@@ -108,7 +108,7 @@ def test_compiled_modules_and_their_parts() -> None:
 
 
 def test_two_engines_of_one_name(engine: ingot.Engine) -> None:
-    parts = ingot.compile(CumulativeLogs(), inputs=[torch.ones(2, 4)], min_block_size=1)
+    parts = ingot.compile(InParts(), inputs=[torch.ones(2, 4)], min_block_size=1)
     text = ingot.metrics({"a": parts, "b": engine})
     assert of(text, "calls_total", "a.0") == 0
     with pytest.raises(ingot.UserError, match=r"two engines have the name 'a\.0'"):
