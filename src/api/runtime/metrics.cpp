@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "api/runtime/checks.h"
 #include "api/runtime/guard.h"
 #include "api/runtime/handles.h"
 #include "api/runtime/host_access.h"
