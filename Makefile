@@ -40,7 +40,7 @@ test: tests $(VENV)/.test ## every test and check; LONG=1 adds the long ones
 	status=0
 	export INGOT_NVRTC=$$(ls $(CURDIR)/$(VENV)/lib/python3*/site-packages/nvidia/cu13/lib/libnvrtc.so.13 2>/dev/null || true)
 	ctest --test-dir $(BUILD) --output-on-failure --no-tests=error -j $(JOBS) || status=1
-	$(RUN) -m pytest -n $(JOBS) --dist loadfile || status=1
+	$(RUN) -m pytest -n $(JOBS) --dist loadfile --max-worker-restart 0 || status=1
 	$(MAKE) --no-print-directory lint || status=1
 	if [[ $(LONG) == 1 ]]; then $(MAKE) --no-print-directory fuzz || status=1; fi
 	exit $$status
