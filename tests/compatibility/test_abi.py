@@ -21,7 +21,8 @@ from python.accuracy import assert_accurate
 
 HERE = Path(__file__).resolve().parent
 INCLUDE = HERE.parents[1] / "include"
-LIBRARY = Path(ingot.__file__).with_name("libingot_runtime.so.0")
+INSTALLED = Path(ingot.__file__).with_name("libingot_runtime.so.0")
+LIBRARY = INSTALLED if INSTALLED.exists() else HERE.parents[1] / "build/release/lib/libingot_runtime.so.0"
 ABIS = sorted(HERE.glob("abi_*"))
 HEADERS = ("ingot/ingot.h", "ingot/build.h")
 
