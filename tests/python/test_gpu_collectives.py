@@ -172,7 +172,7 @@ class Machine:
 
     def __init__(self, libraries: Path | None) -> None:
         self.is_fake = libraries is not None
-        self.deadline = 1.5 if self.is_fake else 6.0  # NCCL takes its time to start
+        self.deadline = 3.0 if self.is_fake else 6.0  # a loaded machine, and NCCL, take their time to start
         self.variables = {"INGOT_LOG": "warning"}
         if self.is_fake:
             self.variables |= {"LD_LIBRARY_PATH": str(libraries), "FAKE_GPUS": str(RANKS)}
