@@ -272,6 +272,9 @@ INGOT_API ingot_status* ingot_builder_guards(ingot_builder* builder, ingot_text*
 INGOT_API int32_t ingot_imports_operator(const char* target);
 /* JSON list of the nodes that Ingot cannot run: [{"node": index, "target", "reason", "source"}]. */
 INGOT_API ingot_status* ingot_builder_unsupported(ingot_builder* builder, ingot_text** json);
+/* The same for a build with these options: with random_seed, an engine draws random numbers. */
+INGOT_API ingot_status* ingot_builder_unsupported_with(ingot_builder* builder,
+                                                       const ingot_build_options* options, ingot_text** json);
 /* The builder keeps its program; it may be built again with other options. */
 /* The nodes that an engine would run, but slowly: [{"node", "op", "source", "reason", "own_ns", "peer_ns"}],
  * by the passes before code generation. "node" is the name that was given; "op" is one of Ingot's. Fails as a

@@ -234,21 +234,27 @@ class Builder {
   void guard(const std::string& condition) { check(ingot_builder_guard(handle_.get(), condition.c_str())); }
   std::string guards() { return text_of(&ingot_builder_guards); }
 
-  std::string unsupported() { return text_of(&ingot_builder_unsupported); }
   std::string text() { return text_of(&ingot_builder_text); }
 
   // UserError or UnsupportedError if the options are invalid, or `shapes` do not match the inputs.
   void check_options(const nb::dict& options) { check_given_options(handle_.get(), options); }
 
+  // JSON of the nodes that an engine cannot run.
+  std::string unsupported(const nb::dict& options) {
+    return text_under(options, &ingot_builder_unsupported_with);
+  }
   // JSON of the nodes that an engine would run slowly.
-  std::string slow(const nb::dict& options) {
+  std::string slow(const nb::dict& options) { return text_under(options, &ingot_builder_slow); }
+
+  std::string text_under(const nb::dict& options,
+                         ingot_status* (*ask)(ingot_builder*, const ingot_build_options*, ingot_text**)) {
     const Options given(options);
     const ingot_build_options build_options = given.for_build();
     ingot_text* json = nullptr;
     ingot_status* status = nullptr;
     {
       const nb::gil_scoped_release no_gil;
-      status = ingot_builder_slow(handle_.get(), &build_options, &json);
+      status = ask(handle_.get(), &build_options, &json);
     }
     check(status);
     return take_text(json);
@@ -389,7 +395,7 @@ void bind_builder(nb::module_& module) {
       .def("signature", &Builder::signature)
       .def("guard", &Builder::guard)
       .def("guards", &Builder::guards)
-      .def("unsupported", &Builder::unsupported)
+      .def("unsupported", &Builder::unsupported, nb::arg("options"))
       .def("slow", &Builder::slow, nb::arg("options"))
       .def("text", &Builder::text)
       .def("check_options", &Builder::check_options, nb::arg("options"))

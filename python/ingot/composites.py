@@ -124,6 +124,18 @@ def without_copying_references() -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def writes_as_copies() -> Iterator[None]:
+    """While active, polygamma_ is a copy of the function's result: torch finds no functional variant, whose arguments are swapped."""
+    operator = torch.ops.aten.polygamma_.default
+    saved = operator.py_kernels.copy()
+    try:
+        _set_kernels(operator, saved | {_COMPOSITE: lambda x, n: x.copy_(torch.polygamma(n, x))})
+        yield
+    finally:
+        _set_kernels(operator, saved)
+
+
+@contextlib.contextmanager
 def keep_composites(is_known: Callable[[Any], bool]) -> Iterator[None]:
     """While active, AOT does not decompose the composites that Ingot imports (linear, layer_norm, attention, matmul, conv ...)."""
     kernels, rules = _overrides(is_known)

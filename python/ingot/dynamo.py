@@ -161,7 +161,11 @@ def functional(program: ExportedProgram) -> ExportedProgram:
     if getattr(program, "dialect", "") == "ATEN":
         return program
     try:
-        with compat.without_own_deprecations(), composites.without_copying_references():
+        with (
+            compat.without_own_deprecations(),
+            composites.without_copying_references(),
+            composites.writes_as_copies(),
+        ):
             return program.run_decompositions(decompositions())
     except Exception:  # torch 2.13: mutated constants that alias buffers, writes into tensors sized by data
         return program  # the importer reads the training dialect; what it lacks runs in torch

@@ -84,7 +84,7 @@ def compile_graph(
         capture.graph(module, inputs, outputs)
         prepare(capture)
         capture.builder.check_options(settings.compiler)
-        in_parts = _complete(refused, module, outputs, capture)
+        in_parts = _complete(refused, module, outputs, capture, settings)
         if refused and settings.require_full_compilation:
             raise refusals.full_compilation_error(refused)
         try:
@@ -101,9 +101,11 @@ def compile_graph(
             refused |= _found_late(error, module, refused)
 
 
-def _complete(refused: Refused, module: GraphModule, outputs: Sequence[Output], capture: Capture) -> bool:
+def _complete(
+    refused: Refused, module: GraphModule, outputs: Sequence[Output], capture: Capture, settings: Settings
+) -> bool:
     """Adds the unsupported nodes that are known before a build; returns whether the graph has to be split."""
-    refused |= refusals.by_importer(capture)
+    refused |= refusals.by_importer(capture, settings.compiler)
     refused |= refusals.by_guards(capture, refused)
     refused |= refusals.viewed_by_refused(refused)
     in_parts = bool(refused) or returns_numbers(module) or refusals.writes_strided(module, outputs)

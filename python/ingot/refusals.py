@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from torch.fx import GraphModule, Node
 
@@ -52,8 +52,8 @@ def by_choice(module: GraphModule, settings: Settings) -> Refused:
     return {node: "named in torch_executed_ops" for node in calls if target_name(node.target) in chosen}
 
 
-def by_importer(capture: Capture) -> Refused:
-    rows = json.loads(capture.builder.unsupported())
+def by_importer(capture: Capture, options: Mapping[str, str]) -> Refused:
+    rows = json.loads(capture.builder.unsupported(options))
     return {capture.nodes[row["node"]]: CodedReason(row["reason"], "INGOT-N520") for row in rows}
 
 

@@ -75,7 +75,11 @@ def _compile_aot(
 
     if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors):
         return aot({})  # torch runs the backward pass, and autograd must see every call of the forward pass
-    with composites.without_copying_references(), composites.keep_composites(is_imported):
+    with (
+        composites.without_copying_references(),
+        composites.writes_as_copies(),
+        composites.keep_composites(is_imported),
+    ):
         try:
             return without_wrapper(aot(decompositions()))
         except Error:

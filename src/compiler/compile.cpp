@@ -142,11 +142,15 @@ void refuse_what_no_size_meets(std::span<const SizeCheck> checks) {
 
 }  // namespace
 
+aten::ImportOptions import_options(const CompileOptions& options) {
+  return {.weights_are_constants = options.immutable_weights, .random_seed = options.random_seed};
+}
+
 std::shared_ptr<EngineData> compile(const aten::Program& program, const CompileOptions& options,
                                     std::span<const Backend* const> backends, const CompileHooks& hooks,
                                     BuildReport* report) {
   return compile_model(
-      program, [&] { return aten::import_program(program, options.immutable_weights); }, options, backends,
+      program, [&] { return aten::import_program(program, import_options(options)); }, options, backends,
       hooks, report);
 }
 
@@ -230,7 +234,7 @@ std::vector<SlowNode> find_slow(const aten::Program& program, const CompileOptio
                                 std::span<const Backend* const> backends) {
   const Backend& backend = find_backend(backends, options.target.backend);
   PassRunner runner(pipeline_for(backend, options.target), options.passes);
-  aten::Imported model = aten::import_program(program);
+  aten::Imported model = aten::import_program(program, import_options(options));
   apply_profiles(model.graph.symbols, tensor_arguments(model), options.profiles);
   Split split{.init = Graph("init"), .main = std::move(model.graph)};
   for (const Stage stage : {Stage::kSimplify, Stage::kAdapt}) split = runner.run(stage, std::move(split));

@@ -12,10 +12,13 @@
 #include "compiler/compile_hooks.h"
 #include "compiler/options.h"
 #include "engine/engine_data.h"
+#include "importers/aten/import.h"
 #include "importers/aten/imported.h"
 #include "importers/aten/program/aten_graph.h"
 
 namespace ingot::core {
+
+aten::ImportOptions import_options(const CompileOptions& options);
 
 // Throws UnsupportedError if a node cannot run here, UserError on bad models and options. The weights of the
 // result are in the `original` form: its init program has not run (runtime/prepare.h does that).

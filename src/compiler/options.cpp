@@ -213,6 +213,12 @@ constexpr std::array kRows = {
         [](CompileOptions& o, View name, View value) {
           o.target.level = o.passes.level = static_cast<int>(parse_integer(name, value, 0, 5));
         }},
+    Row{{"random_seed", "number", "",
+         "draw random numbers in the engine, other ones in each run, beginning with this seed; without it "
+         "torch draws them"},
+        [](CompileOptions& o, View name, View value) {
+          if (!value.empty()) o.random_seed = parse_integer(name, value, INT64_MIN, INT64_MAX);
+        }},
     Row{{"rank", "any|rank", "",
          "of a program with collectives: the rank that traced it, which alone may run the engine, or any if "
          "nothing in it depends on the rank; GROUP:NUMBER,... if there are several groups"},

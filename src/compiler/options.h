@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -39,6 +40,7 @@ struct CompileOptions {
   bool strip_weights = false;              // ship no weights: they are given when the engine is loaded
   std::vector<std::string> weights_files;  // hold the weights that the engine does without
   bool immutable_weights = false;          // weights are constants, which may be folded
+  std::optional<int64_t> random_seed;      // the engine draws random numbers itself
   bool share_kernels = true;               // false: each use of a kernel is compiled
   CacheOptions cache;
   std::string tactic_file;  // of levels 4 and 5; "": in the cache's folder

@@ -19,6 +19,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from torch.testing._internal.common_methods_invocations import op_db
 from torch.testing._internal.opinfo.core import OpInfo
+from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten, tree_leaves, tree_unflatten
 
 SLICE_DTYPES = (torch.float32, torch.int64, torch.bool)
@@ -28,7 +29,7 @@ _SLICE_SAMPLES = 3  # an op and dtype
 _SLICE_FIRST = 24  # the slice is spread over this many samples
 
 _PACKAGE = str(Path(ingot.__file__).parent)
-_WHOLE = {"require_full_compilation": True}
+_WHOLE = {"require_full_compilation": True, "random_seed": 0}
 _DEFECTS = ("INGOT-N523",)  # errors that only our bugs cause
 
 # Whose results are whatever the memory held.
@@ -124,7 +125,9 @@ def _outcome(op: OpInfo, dtype: torch.dtype, number: str, call: Callable[..., An
             return result("error", f"{type(error).__name__}: {error}")
         return result("unsupported", f"torch does not capture it: {type(error).__name__}")
     try:
-        if not _differs_in_ties(op, sample, actual, eager):
+        if _draws(call, flat, tree):
+            _compare_draws(actual, eager)
+        elif not _differs_in_ties(op, sample, actual, eager):
             _compare(op, actual, eager, _exact(call, flat, tree, eager))
     except AssertionError as error:
         return result("wrong", error)
@@ -153,6 +156,23 @@ def _run(call: Callable[..., Any], flat: list, tree: Any) -> list[Any]:
     x, args, kwargs = tree_unflatten(copies, tree)
     with torch.no_grad():
         return tree_leaves(call(x, *args, **kwargs))
+
+
+class _Draws(TorchDispatchMode):
+    """Whether torch draws random numbers."""
+
+    found = False
+
+    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        is_attention = "scaled_dot_product" in function.name()  # draws only with dropout, by other operators
+        self.found |= torch.Tag.nondeterministic_seeded in function.tags and not is_attention
+        return function(*args, **kwargs or {})
+
+
+def _draws(call: Callable[..., Any], flat: list, tree: Any) -> bool:
+    with _Draws() as mode:
+        _run(call, flat, tree)
+    return mode.found
 
 
 def _by_ingot(call: Callable[..., Any], flat: list, tree: Any) -> list[torch.Tensor]:
@@ -255,6 +275,15 @@ def _compare(
             else:
                 theirs = best.to(theirs.dtype)
         assert_accurate(ours, theirs, best)
+
+
+def _compare_draws(actual: list[torch.Tensor], eager: list[torch.Tensor]) -> None:
+    """Engines draw other numbers than torch: test_random_draws.py tests their distributions."""
+    assert len(actual) == len(eager), f"{len(actual)} results for {len(eager)}"
+    for ours, theirs in zip(actual, eager, strict=True):
+        assert ours.dtype == theirs.dtype, f"{ours.dtype} for {theirs.dtype}"
+        assert ours.shape == theirs.shape, f"{list(ours.shape)} for {list(theirs.shape)}"
+        assert ours.isfinite().all() or not theirs.isfinite().all(), "infinities or NaN where torch has none"
 
 
 def _differs_in_ties(op: OpInfo, sample: Any, actual: list[torch.Tensor], eager: list[torch.Tensor]) -> bool:

@@ -67,6 +67,15 @@ ingot_status* ingot_builder_unsupported(ingot_builder* builder, ingot_text** jso
   });
 }
 
+ingot_status* ingot_builder_unsupported_with(ingot_builder* builder, const ingot_build_options* options,
+                                             ingot_text** json) {
+  return api::guard([&] {
+    api::require(json, "json");
+    const bool draws = api::checked_options(api::copy_of(options)).random_seed.has_value();
+    *json = api::make_text(refusals_json(aten::find_unsupported(finished_program(builder).graph, draws)));
+  });
+}
+
 ingot_status* ingot_check_options(const ingot_builder* builder, const ingot_build_options* options) {
   return api::guard(
       [&] { api::check_options(options, builder == nullptr ? nullptr : &finished_program(builder)); });

@@ -57,9 +57,9 @@ std::string export_model(const api::Model& model, const std::string& stage_name,
                          const ingot_build_options* given) {
   const GraphStage stage = graph_stage(stage_name);
   const CompileOptions options = api::checked_options(api::copy_of(given));
-  const bool constants = options.immutable_weights;
   const auto import = [&] {
-    return model.import ? model.import(constants) : aten::import_program(model.program, constants);
+    return model.import ? model.import(options.immutable_weights)
+                        : aten::import_program(model.program, import_options(options));
   };
   const ModelGraphs graphs = model_graphs(model.program, import, stage, options, api::backends());
   const auto weight = [&](int64_t source) -> std::optional<Tensor> {

@@ -10,6 +10,7 @@
 #include "importers/aten/converters/complex.h"
 #include "importers/aten/converters/converters.h"
 #include "importers/aten/converters/parts.h"
+#include "importers/aten/converters/random_source.h"
 #include "importers/aten/importer.h"
 #include "importers/aten/program/bound_symbols.h"
 #include "importers/aten/program/guards.h"
@@ -54,14 +55,23 @@ Tensor as_pairs(Tensor complex) {
   return complex;
 }
 
+constexpr const char* kRandomState = "random numbers";
+Tensor seed_and_run(int64_t seed, int64_t run) {
+  Tensor tensor = make_tensor(DType::kI64, {2});
+  const int64_t values[] = {seed, run};
+  for (const int64_t i : {0, 1}) write_integer(tensor.view(), {&i, 1}, values[i]);
+  return tensor;
+}
+
 class ProgramImport {
  public:
-  ProgramImport(const Program& program, bool weights_are_constants)
-      : weights_are_constants_(weights_are_constants),
-        source_(program.graph),
-        importer_(source_, result_.graph) {
+  ProgramImport(const Program& program, const ImportOptions& options)
+      : options_(options), source_(program.graph), importer_(source_, result_.graph) {
     result_.graph.symbols = source_.symbols;
     result_.checks = guard_checks(program);
+    if (!options.random_seed) return;
+    random_.make_state = [this] { return add_random_state(); };
+    importer_.draw_from(&random_);
   }
 
   Imported run() {
@@ -91,6 +101,10 @@ class ProgramImport {
       }
       result_.graph.updates.push_back({state, last});
     }
+    if (random_.state != nullptr) {
+      core::Value* next = result_.graph.add_constant(seed_and_run(0, 1));
+      result_.graph.updates.push_back({random_.state, result_.graph.call(ops::add, {random_.state, next})});
+    }
     BoundSymbols bound = bound_symbols(source_);
     bound.merge(symbols_bound_by_nodes(result_.graph));
     refuse_unbound_symbols(result_.graph, bound);
@@ -106,7 +120,7 @@ class ProgramImport {
       return value.kind == ValueKind::kTensor && is_complex(value.tensor.dtype);
     });
     if (none) return;
-    const std::vector<Refusal> refusals = find_unsupported(source_);
+    const std::vector<Refusal> refusals = find_unsupported(source_, options_.random_seed.has_value());
     for (const Refusal& refusal : refusals) {
       const Node& node = source_.nodes[refusal.node];
       if (is_complex_call(source_, node)) refuse_node(node, refusal.reason);
@@ -169,6 +183,13 @@ class ProgramImport {
     return state;
   }
 
+  core::Value* add_random_state() {
+    const Tensor initial = seed_and_run(*options_.random_seed, 0);
+    const auto number = static_cast<int64_t>(result_.states.size());
+    result_.states.push_back({.name = kRandomState, .initial = OwnedView{initial.view(), initial.data}});
+    return result_.graph.call(ops::state, {}, ops::ModelSource{kRandomState, DType::kI64, {2}, {}, number});
+  }
+
   // Floating-point parameters and buffers, and quantized matrices, are weights; everything else is a
   // constant.
   static bool may_be_weight(const TensorView& data) {
@@ -180,7 +201,7 @@ class ProgramImport {
       throw UserError("INGOT-U522", fmt::format("the program has no values for \"{}\"", input.name));
     const TensorView& data = input.data->view;
     if (is_complex(data.dtype)) return result_.graph.add_constant(as_pairs(to_dense(data)));
-    if (!may_be_weight(data) || input.kind == InputKind::kConstant || weights_are_constants_)
+    if (!may_be_weight(data) || input.kind == InputKind::kConstant || options_.weights_are_constants)
       return result_.graph.add_constant(to_dense(data));
     const auto number = static_cast<int64_t>(result_.weights.size());
     result_.weights.push_back({.name = input.name, .value = *input.data, .is_saved = input.is_saved});
@@ -217,17 +238,18 @@ class ProgramImport {
   }
 
   Imported result_;
-  const bool weights_are_constants_;
+  const ImportOptions options_;
   const Graph& source_;
   Importer importer_;
+  RandomSource random_;
   std::vector<std::pair<ValueId, core::Value*>> written_;
   std::map<ValueId, core::Value*> mutations_;  // returned by a functional program for its mutated inputs
 };
 
 }  // namespace
 
-Imported import_program(const Program& program, bool weights_are_constants) {
-  return ProgramImport(program, weights_are_constants).run();
+Imported import_program(const Program& program, const ImportOptions& options) {
+  return ProgramImport(program, options).run();
 }
 
 }  // namespace ingot::core::aten

@@ -3,6 +3,7 @@
 // ATen overload.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,10 +13,15 @@
 
 namespace ingot::core::aten {
 
+struct ImportOptions {
+  bool weights_are_constants = false;  // their values are part of the graph
+  // The engine draws random numbers itself, from this seed on; otherwise they are torch's.
+  std::optional<int64_t> random_seed;
+};
+
 // Throws UnsupportedError for the first node that has no converter (or whose converter rejects its
 // arguments), UserError for invalid programs.
-// `weights_are_constants`: their values are part of the graph.
-Imported import_program(const Program& program, bool weights_are_constants = false);
+Imported import_program(const Program& program, const ImportOptions& options = {});
 
 // Whether calls of that overload are best left whole for Ingot; a converter may still reject a call's
 // arguments.
@@ -30,6 +36,7 @@ struct Refusal {
 };
 
 // All nodes known to be unsupported individually, without importing.
-std::vector<Refusal> find_unsupported(const Graph& graph);
+// `draws`: random numbers are drawn in the engine.
+std::vector<Refusal> find_unsupported(const Graph& graph, bool draws = false);
 
 }  // namespace ingot::core::aten

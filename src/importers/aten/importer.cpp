@@ -8,9 +8,9 @@
 
 #include "importers/aten/converters/complex.h"
 #include "importers/aten/converters/converters.h"
+#include "importers/aten/converters/reasons.h"
 #include "importers/aten/one_dtype.h"
 #include "importers/aten/program/node_error.h"
-#include "importers/aten/reasons.h"
 #include "importers/aten/recorded.h"
 #include "importers/aten/schema/schemas.h"
 #include "ops/ops.h"
@@ -157,6 +157,7 @@ void Importer::inline_graph(const Node& node) {
   if (body == nullptr || operands.size() != body->inputs.size())
     refuse_node(node, "its graph does not match its operands");
   Importer inner(*body, graph_);
+  inner.draw_from(random_);
   for (size_t i = 0; i < operands.size(); ++i) {
     if (inner.aliases().written.contains(body->inputs[i].value))
       refuse_node(node, "its graph writes an operand");

@@ -41,6 +41,9 @@ class Importer final : public Scope {
   std::optional<Dim> integer(ValueId id) override;
   std::optional<double> number(ValueId id) override;
   void give(ValueId id, ImportedValue result) override;
+  RandomSource* random() override { return random_; }
+  // Without it, and in branches and loops, random numbers are torch's.
+  void draw_from(RandomSource* source) { random_ = source; }
 
   const Aliases& aliases() const { return aliases_; }
   // Conditions on sizes inside of branches and loops.
@@ -83,6 +86,7 @@ class Importer final : public Scope {
   std::map<ValueId, uint64_t> versions_;  // by root: number of writes
   std::vector<SizeCheck> nested_checks_;
   std::vector<SizeCheck>* checks_of_parent_;
+  RandomSource* random_ = nullptr;
 };
 
 }  // namespace ingot::core::aten

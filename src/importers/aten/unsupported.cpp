@@ -6,17 +6,17 @@
 
 #include "importers/aten/converters/complex.h"
 #include "importers/aten/converters/converters.h"
+#include "importers/aten/converters/reasons.h"
 #include "importers/aten/import.h"
 #include "importers/aten/importer.h"
 #include "importers/aten/program/bound_symbols.h"
 #include "importers/aten/program/node_error.h"
-#include "importers/aten/reasons.h"
 #include "importers/aten/schema/aliases.h"
 
 namespace ingot::core::aten {
 namespace {
 
-std::vector<Refusal> find_unsupported(const Graph& graph, BoundSymbols bound);
+std::vector<Refusal> find_unsupported(const Graph& graph, BoundSymbols bound, bool draws);
 
 // Why a value cannot be in an engine, "" if it can.
 std::string refuse_value(const Value& value, const BoundSymbols& bound) {
@@ -42,14 +42,15 @@ std::string refuse_argument(const Graph& graph, const Argument& argument, const 
 // Torch can only run a branch or loop whole.
 std::string refuse_graphs(const Node& node, const BoundSymbols& bound) {
   for (const Graph* graph : graphs_of(node)) {
-    const std::vector<Refusal> refusals = find_unsupported(*graph, bound);
+    const std::vector<Refusal> refusals = find_unsupported(*graph, bound, false);
     if (!refusals.empty())
       return fmt::format("in one of its graphs, {}: {}", refusals[0].target, refusals[0].reason);
   }
   return {};
 }
 
-std::string refuse(const Graph& graph, const Node& node, bool is_in_place, const BoundSymbols& bound) {
+std::string refuse(const Graph& graph, const Node& node, bool is_in_place, const BoundSymbols& bound,
+                   bool draws) {
   const std::string target = is_in_place ? functional_target(node.target) : node.target;
   const bool is_complex = is_complex_call(graph, node);
   Node functional = node;
@@ -57,6 +58,7 @@ std::string refuse(const Graph& graph, const Node& node, bool is_in_place, const
   if (is_complex && find_complex_converter(functional) == nullptr) return "complex numbers";
   if (!is_complex && find_converter(target) == nullptr && !is_transparent(node) && !is_control_flow(node))
     return reason_without_converter(target);
+  if (!draws && draws_random_numbers(target)) return std::string(kTorchDraws);
   if (is_control_flow(node)) {
     if (std::string reason = refuse_graphs(node, bound); !reason.empty()) return reason;
   }
@@ -129,13 +131,13 @@ void refuse_at_boundary(const Graph& graph, const Aliases& aliases, std::vector<
   }
 }
 
-std::vector<Refusal> find_unsupported(const Graph& graph, BoundSymbols bound) {
+std::vector<Refusal> find_unsupported(const Graph& graph, BoundSymbols bound, bool draws) {
   const Aliases aliases = find_aliases(graph);
   std::vector<std::string> reasons(graph.nodes.size());
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
     BoundSymbols with_own = bound;
     add_own_symbols(graph, graph.nodes[i], with_own);
-    reasons[i] = refuse(graph, graph.nodes[i], aliases.target[i].has_value(), with_own);
+    reasons[i] = refuse(graph, graph.nodes[i], aliases.target[i].has_value(), with_own, draws);
     if (reasons[i].empty()) bound = std::move(with_own);
   }
   refuse_at_boundary(graph, aliases, reasons);
@@ -155,8 +157,8 @@ bool has_importer(std::string_view target) {
   return converter != nullptr ? !converter->composed : find_complex_converter(target) != nullptr;
 }
 
-std::vector<Refusal> find_unsupported(const Graph& graph) {
-  return find_unsupported(graph, bound_symbols(graph));
+std::vector<Refusal> find_unsupported(const Graph& graph, bool draws) {
+  return find_unsupported(graph, bound_symbols(graph), draws);
 }
 
 }  // namespace ingot::core::aten

@@ -14,6 +14,8 @@
 
 namespace ingot::core::aten {
 
+struct RandomSource;
+
 // The imported form of a value of the ATen graph.
 using ImportedValue = std::variant<std::monostate, core::Value*, Dim, double>;
 
@@ -27,6 +29,7 @@ class Scope {
   virtual std::optional<Dim> integer(ValueId id) = 0;    // of a SymInt
   virtual std::optional<double> number(ValueId id) = 0;  // of a SymFloat, if known
   virtual void give(ValueId id, ImportedValue result) = 0;
+  virtual RandomSource* random() { return nullptr; }  // null: random numbers are torch's
 };
 
 // All accessors throw UnsupportedError naming node, argument and source line if the argument does not have

@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Matrix products and attention.
 #include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
 
 #include "importers/aten/converters/building.h"
 #include "importers/aten/converters/converters.h"
+#include "importers/aten/converters/matrices.h"
 #include "importers/aten/converters/promotion.h"
+#include "importers/aten/converters/random.h"
 #include "ops/attention.h"
+#include "ops/axis.h"
 #include "ops/reduce.h"
 #include "ops/size_condition.h"
 #include "ops/view.h"
@@ -119,12 +125,38 @@ core::Value* one_per_key(Call& call, const core::Value* key, core::Value* value)
   return emit(call, ops::slice, {value}, ops::Slice{static_cast<int64_t>(axis), 0, keys, 1});
 }
 
+// By its definition, where weights are dropped between the softmax and the product. A row that masks all keys
+// is 0.
+core::Value* attention_with_dropout(Call& call, const std::array<core::Value*, 4>& given,
+                                    const ops::Attention& attention, double p) {
+  const auto [query, key, value, mask] = given;
+  call.require(!attention.grouped, "dropout in attention whose heads are grouped");
+  const double width = std::sqrt(static_cast<double>(columns_of(query).constant().value_or(0)));
+  call.require(attention.scale != 0 || width > 0, "dropout in attention whose width is not known");
+  const double scale = attention.scale != 0 ? attention.scale : 1 / width;
+  Term scores = Term(call, product(call, query, turned(call, key))) * scale;
+  const Term none = scores.constant(-std::numeric_limits<double>::infinity());
+  if (mask != nullptr)
+    scores =
+        mask->type.dtype == DType::kBool ? Term(call, mask).choose(scores, none) : scores + Term(call, mask);
+  if (attention.causal) {
+    const Term row(call, unsqueezed(call, counting(call, rows_of(query)), 1)),
+        column(call, counting(call, rows_of(key)));
+    scores = row.apply(ops::greater_equal, column).choose(scores, none);
+  }
+  const int64_t last = last_axis(scores);
+  const Term largest = scores.reduce(ops::reduce_maximum, {last}, true);
+  const Term weights(call, emit(call, ops::softmax, {scores}, ops::Axis{last}));
+  const Term safe =
+      equal(largest, -std::numeric_limits<double>::infinity()).choose(scores.constant(0), weights);
+  const Term kept = random_kept(call, scores.shape(), scores.dtype(), p);
+  return product(call, safe * (kept * (p < 1 ? 1 / (1 - p) : 0)), value);
+}
+
 // Scores of masked keys: a bool mask selects keys, any other mask is added.
 void attention_with(Call& call, std::string_view mask_name) {
   core::Value *query = call.tensor("query"), *key = call.tensor("key"),
               *value = one_per_key(call, key, call.tensor("value"));
-  if (call.has("dropout_p") && call.number("dropout_p") != 0)
-    call.refuse("dropout that is not in evaluation mode");
   core::Value* mask = mask_name.empty() ? nullptr : call.optional_tensor(mask_name);
   if (mask != nullptr && mask->type.dtype != DType::kBool)
     mask = converted(call.graph(), mask, query->type.dtype);
@@ -133,6 +165,8 @@ void attention_with(Call& call, std::string_view mask_name) {
                            .causal = call.flag("is_causal")};
   attention.grouped = has_groups && std::min(query->type.rank(), key->type.rank()) >= 3 &&
                       key->type.shape[key->type.rank() - 3] != query->type.shape[query->type.rank() - 3];
+  const double p = call.has("dropout_p") ? call.number("dropout_p") : 0;
+  if (p != 0) return call.give(0, attention_with_dropout(call, {query, key, value, mask}, attention, p));
   call.give(0, emit(call, ops::attention, {query, key, value, mask}, attention));
 }
 void attention(Call& call) { attention_with(call, "attn_mask"); }

@@ -37,6 +37,7 @@ class PartScope final : public Scope {
   std::optional<Dim> integer(ValueId id) override { return outer_.integer(id); }
   std::optional<double> number(ValueId id) override { return outer_.number(id); }
   void give(ValueId id, ImportedValue result) override;
+  RandomSource* random() override { return outer_.random(); }
 
  private:
   struct Own {

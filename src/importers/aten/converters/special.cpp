@@ -5,6 +5,7 @@
 
 #include "importers/aten/converters/converters.h"
 #include "importers/aten/converters/terms.h"
+#include "ops/concat.h"
 #include "ops/select.h"
 
 namespace ingot::core::aten {
@@ -54,6 +55,25 @@ Term log_add_exp(const Term& a, const Term& b) {
   return (equal(a - b, 0) || is_nan(a - b)).choose(large + std::log(2.0), sum);
 }
 Term log_add_exp2(const Term& a, const Term& b) { return log_add_exp(a * M_LN2, b * M_LN2) * M_LOG2E; }
+
+// By doubling: after each step, an element covers twice as many before it.
+void running_log_sum_exp(Call& call) {
+  const Term given = operand_term(call, "self");
+  if (given.shape().empty()) return call.give(given);
+  const size_t axis = call.axis("dim", given.shape().size());
+  const Dim size = given.shape()[axis];
+  const int64_t longest = range_of(size, call.graph().symbols).max;
+  constexpr int64_t kLongest = int64_t{1} << 24;
+  call.require(longest <= kLongest, "a dim that may have more than 2^24 elements");
+  Term sums = given.to(is_half(given.dtype()) ? DType::kF32 : given.dtype());
+  ops::Pad pad{Shape(given.shape().size(), Dim(0)), Shape(given.shape().size(), Dim(0)), -kInfinity};
+  for (int64_t covered = 1; covered < longest; covered *= 2) {
+    pad.low[axis] = covered;
+    const Term before(call, sliced(call, emit(call, ops::pad, {sums}, pad), axis, 0, size));
+    sums = log_add_exp(sums, before);
+  }
+  call.give(sums.to(given.dtype()));
+}
 
 void logit(Call& call) {
   Term x = real_term(call, "self");
@@ -136,11 +156,6 @@ void threshold(Call& call) {
   const Term x = operand_term(call, "self");
   call.give((x <= call.number("threshold")).choose({call, operand(call, "value", x.dtype())}, x));
 }
-void inference_rrelu(Call& call) {
-  if (call.flag("training")) call.refuse("random slopes (training mode)");
-  const Term x = operand_term(call, "self");
-  call.give((x > 0).choose(x, x * ((call.number("lower") + call.number("upper")) / 2)));
-}
 
 constexpr Converter kSpecialConverters[] = {
     {"aten.deg2rad.default", of_one<to_radians>, kComposed},
@@ -156,10 +171,10 @@ constexpr Converter kSpecialConverters[] = {
     {"aten.ldexp.Tensor", times_power_of_two, kComposed},
     {"aten.logaddexp.default", of_two<log_add_exp>, kComposed},
     {"aten.logaddexp2.default", of_two<log_add_exp2>, kComposed},
+    {"aten.logcumsumexp.default", running_log_sum_exp},
     {"aten.logit.default", logit, kComposed},
     {"aten.nan_to_num.default", without_nan, kComposed},
     {"aten.rad2deg.default", of_one<to_degrees>, kComposed},
-    {"aten.rrelu.default", inference_rrelu, kComposed},
     {"aten.sinc.default", of_one<sinc>, kComposed},
     {"aten.softshrink.default", soft_shrink, kComposed},
     {"aten.special_entr.default", of_one<entropy>, kComposed},

@@ -28,15 +28,6 @@ void copy(Call& call) {
   core::Value* source = converted(call.graph(), call.tensor("src"), x->type.dtype);
   call.give(expanded(call, source, x->type.shape));
 }
-void dropout(Call& call) {
-  if (call.flag("train") && call.number("p") != 0) call.refuse("dropout that is not in evaluation mode");
-  call.give(call.tensor("input"));
-}
-// The second result tells what was kept: everything.
-void native_dropout(Call& call) {
-  dropout(call);
-  if (call.result_count() > 1) call.give(1, filled(call, call.tensor("input")->type.shape, 1, DType::kBool));
-}
 
 // Sizes with at most one -1, which is computed from the others.
 Shape resolved(Call& call, Shape shape, const Shape& from) {
@@ -186,11 +177,9 @@ constexpr Converter kViewConverters[] = {
     {"aten.contiguous.default", identity},
     {"aten.copy.default", copy},
     {"aten.detach.default", identity},
-    {"aten.dropout.default", dropout},
     {"aten.expand.default", expand},
     {"aten.expand_as.default", expand_as},
     {"aten.expand_copy.default", expand},
-    {"aten.feature_dropout.default", dropout},
     {"aten.flatten.using_ints", flatten},
     {"aten.lift_fresh.default", identity},
     {"aten.lift_fresh_copy.default", identity},
@@ -200,7 +189,6 @@ constexpr Converter kViewConverters[] = {
     {"aten.moveaxis.intlist", move_dims, kComposed},
     {"aten.movedim.int", move_dims},
     {"aten.movedim.intlist", move_dims},
-    {"aten.native_dropout.default", native_dropout},
     {"aten.numpy_T.default", reverse_dims},
     {"aten.permute.default", permute},
     {"aten.permute_copy.default", permute},
