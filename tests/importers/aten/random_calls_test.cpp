@@ -29,10 +29,11 @@ constexpr double kMostSeconds = 5;
 // "" where all is well.
 std::string problem_of(const Program& program, bool compiles) {
   try {
-    verify(import_program(program).graph, "importing");
+    verify(import_program(program, {.random_seed = 0}).graph, "importing");
     const Backend* const backends[] = {&null::backend()};
     CompileOptions options;
     options.target.backend = "null";
+    options.random_seed = 0;
     if (compiles) compile(program, options, backends);
   } catch (const Error& error) {
     if (error.kind() == ErrorKind::kInternal) return error.what();

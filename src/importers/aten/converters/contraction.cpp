@@ -130,6 +130,9 @@ core::Value* one_per_key(Call& call, const core::Value* key, core::Value* value)
 core::Value* attention_with_dropout(Call& call, const std::array<core::Value*, 4>& given,
                                     const ops::Attention& attention, double p) {
   const auto [query, key, value, mask] = given;
+  const bool have_rows = std::ranges::all_of(std::array{query, key, value},
+                                             [](const core::Value* x) { return x->type.rank() >= 2; });
+  call.require(have_rows, "attention to tensors with fewer than two dims");
   call.require(!attention.grouped, "dropout in attention whose heads are grouped");
   const double width = std::sqrt(static_cast<double>(columns_of(query).constant().value_or(0)));
   call.require(attention.scale != 0 || width > 0, "dropout in attention whose width is not known");

@@ -5,7 +5,6 @@
 
 #include "importers/aten/converters/converters.h"
 #include "importers/aten/converters/terms.h"
-#include "ops/concat.h"
 #include "ops/select.h"
 
 namespace ingot::core::aten {
@@ -56,23 +55,19 @@ Term log_add_exp(const Term& a, const Term& b) {
 }
 Term log_add_exp2(const Term& a, const Term& b) { return log_add_exp(a * M_LN2, b * M_LN2) * M_LOG2E; }
 
-// By doubling: after each step, an element covers twice as many before it.
+// By its definition, one sum per element: the work grows with the square of the dim.
 void running_log_sum_exp(Call& call) {
   const Term given = operand_term(call, "self");
   if (given.shape().empty()) return call.give(given);
-  const size_t axis = call.axis("dim", given.shape().size());
+  constexpr int64_t kLongest = 2048;
+  const size_t axis = call.axis("dim", given.shape().size()), last = given.shape().size() - 1;
   const Dim size = given.shape()[axis];
-  const int64_t longest = range_of(size, call.graph().symbols).max;
-  constexpr int64_t kLongest = int64_t{1} << 24;
-  call.require(longest <= kLongest, "a dim that may have more than 2^24 elements");
-  Term sums = given.to(is_half(given.dtype()) ? DType::kF32 : given.dtype());
-  ops::Pad pad{Shape(given.shape().size(), Dim(0)), Shape(given.shape().size(), Dim(0)), -kInfinity};
-  for (int64_t covered = 1; covered < longest; covered *= 2) {
-    pad.low[axis] = covered;
-    const Term before(call, sliced(call, emit(call, ops::pad, {sums}, pad), axis, 0, size));
-    sums = log_add_exp(sums, before);
-  }
-  call.give(sums.to(given.dtype()));
+  call.require(range_of(size, call.graph().symbols).max <= kLongest, "a dim of more than 2048 elements");
+  const Term line(call, unsqueezed(call, swapped(call, given, axis, last), last));
+  const Term row(call, unsqueezed(call, counting(call, size), 1)), column(call, counting(call, size));
+  const Term seen = row.apply(ops::greater_equal, column).choose(line, line.constant(-kInfinity));
+  const Term sums = seen.reduce(ops::log_sum_exp, {static_cast<int64_t>(last) + 1});
+  call.give(swapped(call, sums, axis, last));
 }
 
 void logit(Call& call) {
