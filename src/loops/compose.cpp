@@ -132,10 +132,19 @@ void collect_guarded(const Expr& expr, bool guarded, Seen& found) {
     collect_guarded(expr->operands[i], guarded || (chooses && i > 0), found);
 }
 
-// Replaces the loads of `buffer` in one stage by the producer's body.
+// A producer's value where it was read.
+struct Inlined {
+  std::vector<Dim> index;
+  bool guarded = false;
+  Expr value;
+};
+
+// Replaces the loads of `buffer` in one stage by the producer's body: one for each index, or chains whose
+// steps read the one before twice would double with each.
 void inline_into(Stage& stage, int buffer, const Kernel& producer, const std::vector<int>& numbers,
                  std::set<std::string>& taken) {
   std::vector<Binding> added;
+  std::vector<Inlined> inlined;
   Seen seen;
   if (!producer.stages[0].bindings.empty()) {
     collect_guarded(stage.value, false, seen);
@@ -143,9 +152,13 @@ void inline_into(Stage& stage, int buffer, const Kernel& producer, const std::ve
   }
   const auto replace = [&](const Expr& node) {
     if (node->kind != ExprNode::Kind::kLoad || node->buffer != buffer) return node;
-    Body body = body_at(producer, node->index, numbers, taken, seen.contains({node.get(), true}));
+    const bool guarded = seen.contains({node.get(), true});
+    for (const Inlined& known : inlined) {
+      if (known.guarded == guarded && known.index == node->index) return known.value;
+    }
+    Body body = body_at(producer, node->index, numbers, taken, guarded);
     std::ranges::move(body.bindings, std::back_inserter(added));
-    return body.value;
+    return inlined.emplace_back(node->index, guarded, body.value).value;
   };
   std::vector<Binding> bindings;
   for (Binding& binding : stage.bindings) {

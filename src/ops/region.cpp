@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 
 #include "loops/compose.h"
 #include "support/error.h"
@@ -16,27 +17,17 @@ class Region {
  public:
   void add(const Node& node) {
     NumberedKernel kernel = lowered(node);
-    const NumberedKernel* root = nullptr;
-    int root_value = -1;
-    for (const int value : std::vector<int>(kernel.values)) {
-      const auto producer = pending_.find(value);
-      if (producer == pending_.end() || is_result(node, value)) continue;
-      if (loops::is_elementwise(producer->second.kernel)) {
-        kernel = loops::inline_producer(kernel, value, producer->second);
-      } else {
-        root = &producer->second;
-        root_value = value;
-      }
-    }
-    if (root != nullptr) kernel = loops::append_consumer(*root, root_value, kernel);
-    if (node.op->traits.has(Trait::kInPlace)) keep_target(node, kernel);
+    const std::optional<int> root = root_of(node, kernel);
+    const bool is_in_place = node.op->traits.has(Trait::kInPlace);
+    if (root || is_in_place || !loops::is_elementwise(kernel.kernel)) expand(kernel);
+    if (root) kernel = loops::append_consumer(pending_.at(*root), *root, kernel);
+    if (is_in_place) keep_target(node, kernel);
     for (const Value* result : node.results) pending_.insert_or_assign(number(result), kernel);
   }
 
   RegionKernel finish(std::span<const Value* const> outputs, std::string name) {
-    NumberedKernel kernel = pending_.at(number(outputs[0]));
-    for (const Value* output : outputs.subspan(1))
-      kernel = loops::side_by_side(kernel, pending_.at(number(output)));
+    NumberedKernel kernel = expanded(outputs[0]);
+    for (const Value* output : outputs.subspan(1)) kernel = loops::side_by_side(kernel, expanded(output));
     RegionKernel result{std::move(kernel.kernel), {}};
     for (const int value : kernel.values) result.buffers.push_back(values_[value]);
     for (size_t i = 0; i < result.buffers.size(); ++i)
@@ -72,6 +63,37 @@ class Region {
     return std::ranges::find(node.results, values_[value]) != node.results.end();
   }
 
+  // The value of another than an elementwise kernel that `node` reads.
+  std::optional<int> root_of(const Node& node, const NumberedKernel& kernel) const {
+    std::optional<int> root;
+    for (const int value : kernel.values) {
+      const auto producer = pending_.find(value);
+      if (producer != pending_.end() && !is_result(node, value) &&
+          !loops::is_elementwise(producer->second.kernel))
+        root = value;
+    }
+    return root;
+  }
+
+  // Values of elementwise kernels are computed where they are read, the last value first: each once, however
+  // many later ones read it.
+  void expand(NumberedKernel& kernel) const {
+    for (int last = static_cast<int>(values_.size()); --last >= 0;) {
+      const auto producer = pending_.find(last);
+      const bool is_read = std::ranges::count(kernel.values, last) > 0;
+      if (is_read && producer != pending_.end() && loops::is_elementwise(producer->second.kernel))
+        kernel = loops::inline_producer(kernel, last, producer->second);
+    }
+  }
+
+  NumberedKernel expanded(const Value* output) {
+    const int value = number(output);
+    NumberedKernel kernel = pending_.extract(value).mapped();
+    expand(kernel);
+    pending_.emplace(value, kernel);
+    return kernel;
+  }
+
   int number(const Value* value) {
     const auto [entry, is_new] = numbers_.try_emplace(value, static_cast<int>(values_.size()));
     if (is_new) values_.push_back(value);
@@ -80,7 +102,8 @@ class Region {
 
   std::map<const Value*, int> numbers_;
   std::vector<const Value*> values_;
-  std::map<int, NumberedKernel> pending_;  // by the value that it stores
+  // By the value that they store. Elementwise ones read the values of others that are elementwise.
+  std::map<int, NumberedKernel> pending_;
 };
 
 NumberedKernel Region::merge_repeated(NumberedKernel kernel) {

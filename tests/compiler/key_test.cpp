@@ -152,8 +152,8 @@ TEST(EngineKey, SeesEveryOptionThatDecides) {
       {"shapes", "x:1..4..16x40"},   {"keep_original_weights", "true"}, {"device", "null:another"},
       {"immutable_weights", "true"}, {"enabled_precisions", "f16"},     {"keep_precision", "linear"}};
   // Stripping happens behind the lookup, weights are always given, and unshared kernels are not looked up;
-  // `target` names a device, of which `gpu` numbers one; `rank` becomes an attribute of collectives, of which
-  // this program has none.
+  // `target` names a device, of which `gpu` numbers one; `rank` and `random_seed` become part of nodes,
+  // collectives and draws, of which this program has none.
   constexpr std::array kApart = {"strip_engine_weights",
                                  "refit_identical_engine_weights",
                                  "share_kernels",
@@ -161,6 +161,7 @@ TEST(EngineKey, SeesEveryOptionThatDecides) {
                                  "weights_file",
                                  "target",
                                  "gpu",
+                                 "random_seed",
                                  "rank"};
   for (const auto& row : changes) {
     EXPECT_NE(key_of(small_program(), {row}), key) << row.first;
