@@ -213,7 +213,7 @@ constexpr std::array kRows = {
         [](CompileOptions& o, View name, View value) {
           o.target.level = o.passes.level = static_cast<int>(parse_integer(name, value, 0, 5));
         }},
-    Row{{"random_seed", "number", "",
+    Row{{"random_seed", "seed", "",
          "draw random numbers in the engine, other ones in each run, beginning with this seed; without it "
          "torch draws them"},
         [](CompileOptions& o, View name, View value) {

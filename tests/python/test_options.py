@@ -23,6 +23,7 @@ _BAD = {
     "backend[:device]": ["gpu", "cpu:x86-64-v9", "cuda:sm_70", 1.5, None, ["cpu"]],
     "bool": ["maybe", 2, 1.0, None, [True]],
     "number": ["many", "", -2, 1.5, None, [1], True],
+    "seed": ["many", "1.x", 1.5, None, [1], True],
     "number[.number]": ["many", "", -2, "1.x", "1.", ".5", None, [1], True],
     "0..5": [6, 7, -1, "high", "", 2.0, None, True],
     "bytes": ["much", "", -2, 1.5, None, [1], True],

@@ -43,16 +43,31 @@ bool is_sharing_einsum(const Node& node) {
 }
 
 bool shares_each(const Node& node) {
-  constexpr std::string_view kNames[] = {"aten.atleast_", "aten.broadcast_tensors.", "aten.dropout.",
-                                         "aten.feature_dropout.", "aten.meshgrid."};
+  constexpr std::string_view kNames[] = {"aten.atleast_", "aten.broadcast_tensors.", "aten.meshgrid."};
   return std::ranges::any_of(kNames, [&](std::string_view name) { return node.target.starts_with(name); });
+}
+
+template <typename T>
+bool is_given(const Node& node, std::string_view name, const T& value) {
+  return std::ranges::any_of(node.arguments, [&](const NamedArgument& given) {
+    const T* number = std::get_if<T>(&given.argument.value);
+    return given.name == name && number != nullptr && *number == value;
+  });
+}
+
+// Dropout that drops nothing returns its operand.
+bool is_idle_dropout(const Node& node) {
+  constexpr std::string_view kNames[] = {"aten.dropout.", "aten.feature_dropout.", "aten.alpha_dropout.",
+                                         "aten.feature_alpha_dropout."};
+  return std::ranges::any_of(kNames, [&](std::string_view name) { return node.target.starts_with(name); }) &&
+         (is_given(node, "train", false) || is_given(node, "p", 0.0) || is_given(node, "p", int64_t{0}));
 }
 
 }  // namespace
 
 std::vector<std::pair<ValueId, ValueId>> shared_results(const Node& node) {
   std::vector<ValueId> operands;
-  if (shares_each(node)) operands = first_tensors(node, 0);
+  if (shares_each(node) || is_idle_dropout(node)) operands = first_tensors(node, 0);
   if (is_sharing_einsum(node)) operands = first_tensors(node, 1);
   std::vector<std::pair<ValueId, ValueId>> shared;
   for (size_t i = 0; i < std::min(operands.size(), node.outputs.size()); ++i) {
