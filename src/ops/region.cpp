@@ -19,7 +19,7 @@ class Region {
     NumberedKernel kernel = lowered(node);
     const std::optional<int> root = root_of(node, kernel);
     const bool is_in_place = node.op->traits.has(Trait::kInPlace);
-    if (root || is_in_place || !loops::is_elementwise(kernel.kernel)) expand(kernel);
+    if (root || is_in_place || !loops::is_elementwise(kernel.kernel)) expand(kernel, number(node.results[0]));
     if (root) kernel = loops::append_consumer(pending_.at(*root), *root, kernel);
     if (is_in_place) keep_target(node, kernel);
     for (const Value* result : node.results) pending_.insert_or_assign(number(result), kernel);
@@ -75,22 +75,20 @@ class Region {
     return root;
   }
 
-  // Values of elementwise kernels are computed where they are read, the last value first: each once, however
-  // many later ones read it.
-  void expand(NumberedKernel& kernel) const {
-    for (int last = static_cast<int>(values_.size()); --last >= 0;) {
-      const auto producer = pending_.find(last);
-      const bool is_read = std::ranges::count(kernel.values, last) > 0;
+  // Values of elementwise kernels, numbered below the kernel's own, are computed where they are read, the
+  // last one first: each once, however many later ones read it.
+  void expand(NumberedKernel& kernel, int own) const {
+    for (int value = own - 1; value >= 0; --value) {
+      const auto producer = pending_.find(value);
+      const bool is_read = std::ranges::count(kernel.values, value) > 0;
       if (is_read && producer != pending_.end() && loops::is_elementwise(producer->second.kernel))
-        kernel = loops::inline_producer(kernel, last, producer->second);
+        kernel = loops::inline_producer(kernel, value, producer->second);
     }
   }
 
   NumberedKernel expanded(const Value* output) {
-    const int value = number(output);
-    NumberedKernel kernel = pending_.extract(value).mapped();
-    expand(kernel);
-    pending_.emplace(value, kernel);
+    NumberedKernel kernel = pending_.at(number(output));
+    expand(kernel, number(output));
     return kernel;
   }
 

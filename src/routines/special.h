@@ -53,8 +53,8 @@ double scaled_bessel_k0(double x);
 double scaled_bessel_k1(double x);
 double airy(double x);
 
-// Orthogonal polynomials of degree n, truncated to an integer; 0 for negative degrees, not a number for
-// degrees above a million (special_polynomials.cpp).
+// Orthogonal polynomials of degree n, truncated to an integer; 0 for negative degrees. Above a million, only
+// those of Chebyshev are numbers (special_polynomials.cpp).
 double chebyshev_t(double x, double n);
 double chebyshev_u(double x, double n);
 double chebyshev_v(double x, double n);

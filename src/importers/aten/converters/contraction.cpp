@@ -153,7 +153,7 @@ core::Value* attention_with_dropout(Call& call, const std::array<core::Value*, 4
   const Term safe =
       equal(largest, -std::numeric_limits<double>::infinity()).choose(scores.constant(0), weights);
   const Term kept = random_kept(call, scores.shape(), scores.dtype(), p);
-  return product(call, safe * (kept * (p < 1 ? 1 / (1 - p) : 0)), value);
+  return product(call, safe * (kept * kept_factor(p)), value);
 }
 
 // Scores of masked keys: a bool mask selects keys, any other mask is added.

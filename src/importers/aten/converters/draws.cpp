@@ -100,5 +100,6 @@ Term random_normals(Call& call, const Shape& shape, DType dtype) {
 Term random_kept(Call& call, const Shape& shape, DType dtype, double p) {
   return Term(call, !(random_fractions(call, shape, DType::kF32) < p)).to(dtype);
 }
+double kept_factor(double p) { return p < 1 ? 1 / (1 - p) : 0; }
 
 }  // namespace ingot::core::aten

@@ -167,8 +167,6 @@ bool drops(Call& call) {
   const bool trains = !call.has("train") || call.flag("train");
   return trains && call.number("p") != 0;
 }
-// p = 1 drops all, where a factor of 1 / (1 - p) would be infinite.
-double kept_factor(double p) { return p < 1 ? 1 / (1 - p) : 0; }
 
 void give_dropped(Call& call, const Shape& noise) {
   const Term x = operand_term(call, "input");

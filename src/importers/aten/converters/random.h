@@ -24,5 +24,7 @@ Term random_normals(Call& call, const Shape& shape, DType dtype);
 DType drawing_dtype(DType dtype);
 // 1 with probability 1 - p, else 0.
 Term random_kept(Call& call, const Shape& shape, DType dtype, double p);
+// By which dropout multiplies what it keeps: 1 / (1 - p); 0 for p = 1, which keeps nothing.
+double kept_factor(double p);
 
 }  // namespace ingot::core::aten
