@@ -17,6 +17,13 @@ double _y1(double);
 #endif
 
 namespace ingot::core::routines::special {
+namespace c_library {
+#ifdef _WIN32
+constexpr auto j0 = ::_j0, j1 = ::_j1, y0 = ::_y0, y1 = ::_y1;
+#else
+using ::j0, ::j1, ::y0, ::y1;
+#endif
+}  // namespace c_library
 namespace {
 
 // exp(-x) times I of order 0 or 1, for x >= 0: its power series, all of whose terms are positive, then its
@@ -104,17 +111,10 @@ double airy_oscillating(double x) {
 }  // namespace
 
 // At infinity they are not numbers, as torch's.
-#ifdef _WIN32
-double bessel_j0(double x) { return std::isinf(x) ? kNan : ::_j0(x); }
-double bessel_j1(double x) { return std::isinf(x) ? kNan : ::_j1(x); }
-double bessel_y0(double x) { return x < 0 || std::isinf(x) ? kNan : ::_y0(x); }
-double bessel_y1(double x) { return x < 0 || std::isinf(x) ? kNan : ::_y1(x); }
-#else
-double bessel_j0(double x) { return std::isinf(x) ? kNan : ::j0(x); }
-double bessel_j1(double x) { return std::isinf(x) ? kNan : ::j1(x); }
-double bessel_y0(double x) { return x < 0 || std::isinf(x) ? kNan : ::y0(x); }
-double bessel_y1(double x) { return x < 0 || std::isinf(x) ? kNan : ::y1(x); }
-#endif
+double bessel_j0(double x) { return std::isinf(x) ? kNan : c_library::j0(x); }
+double bessel_j1(double x) { return std::isinf(x) ? kNan : c_library::j1(x); }
+double bessel_y0(double x) { return x < 0 || std::isinf(x) ? kNan : c_library::y0(x); }
+double bessel_y1(double x) { return x < 0 || std::isinf(x) ? kNan : c_library::y1(x); }
 
 double scaled_bessel_i0(double x) { return std::isnan(x) ? x : scaled_i(0, std::fabs(x)); }
 double scaled_bessel_i1(double x) {  // 0 for -0, as torch's
