@@ -43,15 +43,16 @@ struct Lifted {
   Value *inner, *outer;
 };
 
-int64_t elements_or_many(const Value* value) {
-  return element_count(value->type).constant().value_or(INT64_MAX);
+// A double, since sums of huge counts exceed 64 bits.
+double elements_or_many(const Value* value) {
+  return static_cast<double>(element_count(value->type).constant().value_or(INT64_MAX));
 }
 
 // Fills and broadcasts: recomputing them is cheaper than storing them. Excludes joins and padding.
 bool is_expansion(const Node& node) {
   if (node.op->traits.has(Trait::kSource)) return false;
   if (node.operands.empty()) return true;
-  int64_t given = 0;
+  double given = 0;
   for (const Value* operand : node.operands) given += operand == nullptr ? 0 : elements_or_many(operand);
   return node.op->traits.has(Trait::kView) && given <= elements_or_many(node.results[0]) / 2;
 }
