@@ -174,6 +174,10 @@ class Engine:
             calling.refuse_masked(tensors, self._checked_types)
         return self.rebuild(self._run(tensors))
 
+    def run(self, tensors: Sequence[Any]) -> list:
+        """The output tensors, in the order of `outputs`, for the input tensors in the order of `inputs`."""
+        return self._run(tensors)
+
     def rebuild(self, outputs: list) -> Any:
         """The model's result from the engine's output tensors."""
         if self._has_plain_outputs:

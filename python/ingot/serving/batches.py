@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Several requests in one call of the engine, and each request's part of the result."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+
+import numpy as np
+
+from ingot.engine import Engine
+from ingot.errors import Error
+
+Tensors = list[np.ndarray]
+Answer = Tensors | Error
+
+# Relative to the value and to the root mean square of the output, by bytes per element: the accuracy rule of two runs of one engine.
+_TOLERANCES = {2: (2e-2, 2e-2), 4: (1e-4, 1e-5), 8: (1e-9, 1e-11)}
+
+
+def key_of(tensors: Tensors) -> tuple:
+    """Requests with the same key differ in their numbers of rows alone."""
+    return tuple((tensor.dtype.str, tensor.shape[1:]) for tensor in tensors)
+
+
+def run_together(engine: Engine, requests: Sequence[Tensors]) -> list[Answer]:
+    """One call for requests of the same key. If it fails, each runs alone, so that only those at fault fail."""
+    if len(requests) == 1:
+        return [run_alone(engine, requests[0])]
+    try:
+        outputs = engine.run([np.concatenate(tensors) for tensors in zip(*requests, strict=True)])
+    except Error:
+        return [run_alone(engine, request) for request in requests]
+    ends = list(itertools.accumulate(len(request[0]) for request in requests))
+    return [
+        [output[start:end] for output in outputs] for start, end in zip([0, *ends[:-1]], ends, strict=True)
+    ]
+
+
+def run_alone(engine: Engine, request: Tensors) -> Answer:
+    try:
+        return engine.run(request)
+    except Error as error:
+        return error
+
+
+def are_independent(together: Sequence[Answer], alone: Sequence[Answer]) -> bool:
+    """Whether requests got from one call what they get from calls of their own, up to the order of sums."""
+    return all(_agree(first, second) for first, second in zip(together, alone, strict=True))
+
+
+def _agree(first: Answer, second: Answer) -> bool:
+    if isinstance(first, Error) or isinstance(second, Error):
+        return isinstance(first, Error) and isinstance(second, Error)
+    return all(_is_close(value, want) for value, want in zip(first, second, strict=True))
+
+
+def _is_close(value: np.ndarray, want: np.ndarray) -> bool:
+    if value.shape != want.shape:
+        return False
+    if value.dtype.kind in "biu" or not value.size:
+        return bool((value == want).all())
+    if value.dtype.kind == "c":
+        return _is_close(np.stack([value.real, value.imag]), np.stack([want.real, want.imag]))
+    relative, absolute = _TOLERANCES.get(value.dtype.itemsize, (2e-2, 2e-2))
+    value, want = value.astype(np.float64), want.astype(np.float64)
+    finite = want[np.isfinite(want)]
+    scale = float(np.sqrt(np.mean(finite**2))) if finite.size else 0.0
+    return bool(np.allclose(value, want, relative, absolute * scale, equal_nan=True))

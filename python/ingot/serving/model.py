@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the integrations of model servers have in common: an engine file that is loaded, batched, watched, refitted and unloaded."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from concurrent.futures import Future
+from typing import Any
+
+import numpy as np
+
+from ingot.engine import Engine, Port
+from ingot.errors import DeviceError, UserError
+from ingot.metrics_text import metrics
+from ingot.serving.axis import BatchAxis
+from ingot.serving.batcher import Batcher
+
+_MOST_FAILURES = 3  # one after the other, before the model counts as broken
+
+
+class Model:
+    """An engine that answers requests of many clients, several of them in one call where its signature allows it.
+
+    path: of the engine file, which is mapped: replicas on one machine share its memory. max_batch_size: rows per call, at most and by
+    default what the engine accepts. batch_wait_s: how long a request waits for others while a thread is free; by default not at all, so
+    that batches are what arrived during the batch before. workers: calls at a time. stall_s: a call that takes longer makes `check` fail.
+    Other options are those of `Engine.load`; all of the file is checked first (`verify="full"`).
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        name: str = "model",
+        max_batch_size: int | None = None,
+        batch_wait_s: float = 0.0,
+        workers: int = 1,
+        stall_s: float = 600.0,
+        **load: Any,
+    ) -> None:
+        _check_options(max_batch_size, batch_wait_s, workers)
+        self.name = name
+        self.engine = Engine.load(path, **{"verify": "full", **load})
+        self.inputs = self.engine.inputs
+        self.outputs = self.engine.outputs
+        self.has_state = bool(self.engine._core.states())
+        self._names = [port.name for port in self.inputs]
+        self._stall_s = stall_s
+        self._batcher = Batcher(self.engine, max_batch_size, batch_wait_s, workers)
+
+    @property
+    def batching(self) -> BatchAxis | str:
+        """The dimension that requests share and its bounds, or why they run one by one."""
+        return self._batcher.axis
+
+    def submit(self, inputs: Mapping[str, np.ndarray], timeout_s: float | None = None) -> Future:
+        """The outputs by name. Errors are the engine's own; with INGOT-U317 if the request did not begin to run within timeout_s."""
+        result: Future = Future()
+        inner = self._batcher.submit(self._in_order(inputs), timeout_s)
+        names = [port.name for port in self.outputs]
+        result.add_done_callback(lambda outer: outer.cancelled() and inner.cancel())
+        inner.add_done_callback(lambda done: _forward(done, result, names))
+        return result
+
+    def infer(
+        self, inputs: Mapping[str, np.ndarray], timeout_s: float | None = None
+    ) -> dict[str, np.ndarray]:
+        return self.submit(inputs, timeout_s).result()
+
+    def _in_order(self, inputs: Mapping[str, Any]) -> list[np.ndarray]:
+        if set(inputs) != set(self._names):
+            raise UserError(
+                f"the inputs are {_listed(inputs)}, but the engine has {_listed(self._names)}",
+                code="INGOT-U318",
+                advice="pass each of the engine's inputs by its name",
+            )
+        return [np.asarray(inputs[name]) for name in self._names]
+
+    def refit(self, weights: Any) -> None:
+        """As `Engine.refit`: requests that are running end with the old weights."""
+        self.engine.refit(weights)
+
+    def check(self) -> None:
+        """DeviceError if the model cannot be expected to answer: for health checks."""
+        reason = ""
+        if not self._batcher.is_alive():
+            reason = "its thread has ended"
+        elif self._batcher.counts.failures >= _MOST_FAILURES:
+            reason = f"its last {self._batcher.counts.failures} calls failed"
+        elif self._batcher.slowest() > self._stall_s:
+            reason = f"a call has run for {self._batcher.slowest():.0f} s"
+        if reason:
+            raise DeviceError(
+                f"the model '{self.name}' is not healthy: {reason}",
+                code="INGOT-D361",
+                advice="load it anew; the log of the server has the errors of the calls",
+            )
+
+    def metrics(self) -> str:
+        """Text for Prometheus: what the engine did, and what became of requests."""
+        return metrics({self.name: self.engine}) + self._batcher.counts.text(self.name)
+
+    def describe(self) -> dict[str, Any]:
+        """Metadata of the Open Inference Protocol."""
+        from ingot.serving.protocol import tensor_metadata
+
+        return {
+            "name": self.name,
+            "versions": [],
+            "platform": "ingot",
+            "inputs": [tensor_metadata(port) for port in self.inputs],
+            "outputs": [tensor_metadata(port) for port in self.outputs],
+        }
+
+    def close(self, timeout_s: float | None = None) -> None:
+        """Answers what was asked, and accepts nothing more (INGOT-D360)."""
+        self._batcher.close(timeout_s)
+
+
+def _forward(done: Future, result: Future, names: list[str]) -> None:
+    if done.cancelled() or not result.set_running_or_notify_cancel():
+        return
+    error = done.exception()
+    if error is not None:
+        result.set_exception(error)
+    else:
+        result.set_result(dict(zip(names, done.result(), strict=True)))
+
+
+def _listed(names: Any) -> str:
+    return ", ".join(f"'{name}'" for name in sorted(names)) or "none"
+
+
+def _check_options(max_batch_size: Any, batch_wait_s: Any, workers: Any) -> None:
+    rows = (
+        (
+            "max_batch_size",
+            max_batch_size is None or (type(max_batch_size) is int and max_batch_size >= 1),
+            "an integer from 1",
+        ),
+        (
+            "batch_wait_s",
+            isinstance(batch_wait_s, int | float) and 0 <= batch_wait_s <= 60,
+            "seconds from 0 to 60",
+        ),
+        ("workers", type(workers) is int and 1 <= workers <= 256, "an integer from 1 to 256"),
+    )
+    for name, is_good, wanted in rows:
+        if not is_good:
+            raise UserError(f"{name} must be {wanted}", code="INGOT-U002")
+
+
+__all__ = ["Model", "Port"]
