@@ -137,7 +137,8 @@ def test_tags_and_metadata() -> None:
     metadata = content_of(".dist-info/METADATA")
     assert f"Version: {ingot.__version__}\n" in metadata
     assert "Requires-Python: >=3.10\n" in metadata
-    assert re.findall(r"Requires-Dist: (\S+?)[\s><=;]", metadata) == ["numpy", "torch"]
+    needed = re.findall(r"Requires-Dist: (\S+?)[\s><=;]", metadata)
+    assert needed == ["numpy", "torch", "ray[serve]", "mlserver", "nvidia-pytriton"]
     assert "ingot.torch_backend:backend" in content_of(".dist-info/entry_points.txt")
 
 
