@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import os
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError
 from pathlib import Path
@@ -14,6 +16,7 @@ import numpy as np
 import pytest
 import torch
 from ingot.serving import BatchAxis, Model
+from safetensors.torch import save_file
 from small_models import Counter, mlp
 from test_metrics import samples
 
@@ -299,6 +302,50 @@ def test_refit_and_drain(masked: Path, tmp_path: Path, opened: Callable[..., Mod
     gate.open.set()
     closing.join(60)
     assert all(answer.result(0)["output_0"].shape == (2, 4) for answer in answers)
+
+
+def test_a_file_of_weights(
+    tmp_path: Path, opened: Callable[..., Model], caplog: pytest.LogCaptureFixture
+) -> None:
+    """A replaced file is taken; one that does not fit changes nothing, and the next one is taken again."""
+    path = saved(tmp_path, mlp(), torch.randn(4, 8), dims=[{0: ROWS}])
+    weights = tmp_path / "current.safetensors"
+
+    def replace(model: torch.nn.Module) -> None:
+        save_file(model.state_dict(), tmp_path / "new.safetensors")
+        os.replace(tmp_path / "new.safetensors", weights)
+
+    def count(outcome: str) -> float:
+        return samples(served.metrics())[
+            "ingot_serving_refits_total", ("engine", "model"), ("outcome", outcome)
+        ]
+
+    def wait_for(outcome: str, wanted: int) -> None:
+        end = time.monotonic() + 60
+        while count(outcome) < wanted and time.monotonic() < end:
+            time.sleep(0.01)
+        assert count(outcome) == wanted
+
+    def answer() -> np.ndarray:
+        return served.infer({"input": np.ones((2, 8), np.float32)})["output_0"]
+
+    models = [mlp(), mlp()]
+    for model, scale in zip(models, (0.5, 2.0), strict=True):
+        model[0].weight.data.mul_(scale)
+    replace(models[0])
+    served = opened(path, weights=weights)
+    want = [model(torch.ones(2, 8)).detach().numpy() for model in models]
+    np.testing.assert_allclose(answer(), want[0], rtol=1e-4, atol=1e-5)
+    replace(torch.nn.Linear(3, 3))
+    wait_for("failed", 1)
+    np.testing.assert_allclose(answer(), want[0], rtol=1e-4, atol=1e-5)
+    assert "were not taken" in caplog.text
+    replace(models[1])
+    wait_for("ok", 2)
+    np.testing.assert_allclose(answer(), want[1], rtol=1e-4, atol=1e-5)
+    with pytest.raises(ingot.UserError) as raised:
+        opened(path).refit()
+    assert raised.value.code == "INGOT-U371"
 
 
 def test_health(masked: Path, opened: Callable[..., Model]) -> None:

@@ -7,6 +7,7 @@ import logging
 import threading
 import time
 from collections import deque
+from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 
@@ -37,9 +38,14 @@ class Batcher:
     """
 
     def __init__(
-        self, engine: Engine, largest: int | None = None, wait_s: float = 0.0, workers: int = 1
+        self,
+        engine: Engine,
+        counts: Counts,
+        largest: int | None = None,
+        wait_s: float = 0.0,
+        workers: int = 1,
     ) -> None:
-        self.counts = Counts()
+        self.counts = counts
         self.axis = find_axis(engine, largest)
         self._engine = engine
         self._wait_s = wait_s
@@ -55,18 +61,22 @@ class Batcher:
         for thread in self._threads:
             thread.start()
 
-    def submit(self, tensors: Tensors, timeout_s: float | None = None) -> Future:
-        """The outputs in the engine's order. Cancelling the future takes the request out of the queue."""
-        axis = self.axis
-        rows = axis.rows(tensors) if isinstance(axis, BatchAxis) else 0
-        deadline = float("inf") if timeout_s is None else time.monotonic() + timeout_s
-        request = Request(tensors, rows, key_of(tensors) if rows else (), deadline)
+    def submit(self, requests: Sequence[Tensors], timeout_s: float | None = None) -> list[Future]:
+        """The outputs of each in the engine's order. Requests of one call are in the queue at once. Cancelling a future takes its
+        request out of the queue."""
+        made = [self._request(tensors, timeout_s) for tensors in requests]
         with self._changed:
             if self._closing:
                 raise draining()
-            self._queue.append(request)
+            self._queue.extend(made)
             self._changed.notify()
-        return request.future
+        return [request.future for request in made]
+
+    def _request(self, tensors: Tensors, timeout_s: float | None) -> Request:
+        axis = self.axis
+        rows = axis.rows(tensors) if isinstance(axis, BatchAxis) else 0
+        deadline = float("inf") if timeout_s is None else time.monotonic() + timeout_s
+        return Request(tensors, rows, key_of(tensors) if rows else (), deadline)
 
     @property
     def queued(self) -> int:
@@ -104,6 +114,8 @@ class Batcher:
                     return
                 self._wait_for_others()
                 batch = self._take()
+                if self._queue:
+                    self._changed.notify()  # another thread may run them meanwhile
             if batch:
                 self._run(batch)
 

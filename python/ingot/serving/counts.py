@@ -27,6 +27,7 @@ class Counts:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._requests: Counter[str] = Counter()
+        self._refits: Counter[str] = Counter()
         self._totals: dict[str, float] = dict.fromkeys(_TOTALS, 0)
         self._failures = 0
 
@@ -38,6 +39,10 @@ class Counts:
     def add_request(self, outcome: str) -> None:
         with self._lock:
             self._requests[outcome] += 1
+
+    def add_refit(self, outcome: str) -> None:
+        with self._lock:
+            self._refits[outcome] += 1
 
     def add_batch(
         self, batch: Sequence[Request], answers: Sequence[Answer], begin: float, end: float
@@ -54,20 +59,20 @@ class Counts:
     def text(self, name: str) -> str:
         label = name.replace("\\", r"\\").replace("\n", r"\n").replace('"', r"\"")
         with self._lock:
-            requests, totals = Counter(self._requests), dict(self._totals)
-        lines = [
-            "# HELP ingot_serving_requests_total Requests by what became of them.",
-            "# TYPE ingot_serving_requests_total counter",
-        ]
-        lines += [
-            f'ingot_serving_requests_total{{engine="{label}",outcome="{outcome}"}} {requests[outcome]}'
-            for outcome in OUTCOMES
-        ]
+            requests, refits, totals = Counter(self._requests), Counter(self._refits), dict(self._totals)
+        lines = _by_outcome("requests", "Requests by what became of them.", label, requests, OUTCOMES)
+        lines += _by_outcome("refits", "Readings of the file of weights.", label, refits, ("ok", "failed"))
         for key, value in totals.items():
             metric = f"ingot_serving_{key}_total"
             lines += [f"# HELP {metric} {_TOTALS[key]}", f"# TYPE {metric} counter"]
             lines.append(f'{metric}{{engine="{label}"}} {value:.9g}')
         return "\n".join(lines) + "\n"
+
+
+def _by_outcome(key: str, help: str, label: str, counts: Counter[str], outcomes: Sequence[str]) -> list[str]:
+    metric = f"ingot_serving_{key}_total"
+    rows = [f'{metric}{{engine="{label}",outcome="{outcome}"}} {counts[outcome]}' for outcome in outcomes]
+    return [f"# HELP {metric} {help}", f"# TYPE {metric} counter", *rows]
 
 
 def outcome_of(answer: Answer) -> str:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any
 
@@ -15,6 +15,8 @@ from ingot.errors import DeviceError, UserError
 from ingot.metrics_text import metrics
 from ingot.serving.axis import BatchAxis
 from ingot.serving.batcher import Batcher
+from ingot.serving.counts import Counts
+from ingot.serving.weights import WeightFile
 
 _MOST_FAILURES = 3  # one after the other, before the model counts as broken
 
@@ -24,7 +26,8 @@ class Model:
 
     path: of the engine file, which is mapped: replicas on one machine share its memory. max_batch_size: rows per call, at most and by
     default what the engine accepts. batch_wait_s: how long a request waits for others while a thread is free; by default not at all, so
-    that batches are what arrived during the batch before. workers: calls at a time. stall_s: a call that takes longer makes `check` fail.
+    that batches are what arrived during the batch before. weights: a file to refit from now, and whenever it is replaced.
+    workers: calls at a time. stall_s: a call that takes longer makes `check` fail.
     Other options are those of `Engine.load`; all of the file is checked first (`verify="full"`).
     """
 
@@ -35,6 +38,7 @@ class Model:
         max_batch_size: int | None = None,
         batch_wait_s: float = 0.0,
         workers: int = 1,
+        weights: str | os.PathLike[str] | None = None,
         stall_s: float = 600.0,
         **load: Any,
     ) -> None:
@@ -46,21 +50,29 @@ class Model:
         self.has_state = bool(self.engine._core.states())
         self._names = [port.name for port in self.inputs]
         self._stall_s = stall_s
-        self._batcher = Batcher(self.engine, max_batch_size, batch_wait_s, workers)
+        counts = Counts()
+        self._weights = None if weights is None else WeightFile(self.engine, os.fspath(weights), counts)
+        self._batcher = Batcher(self.engine, counts, max_batch_size, batch_wait_s, workers)
 
     @property
     def batching(self) -> BatchAxis | str:
         """The dimension that requests share and its bounds, or why they run one by one."""
         return self._batcher.axis
 
+    @property
+    def counts(self) -> Counts:
+        return self._batcher.counts
+
     def submit(self, inputs: Mapping[str, np.ndarray], timeout_s: float | None = None) -> Future:
         """The outputs by name. Errors are the engine's own; with INGOT-U317 if the request did not begin to run within timeout_s."""
-        result: Future = Future()
-        inner = self._batcher.submit(self._in_order(inputs), timeout_s)
-        names = [port.name for port in self.outputs]
-        result.add_done_callback(lambda outer: outer.cancelled() and inner.cancel())
-        inner.add_done_callback(lambda done: _forward(done, result, names))
-        return result
+        return self.submit_all([inputs], timeout_s)[0]
+
+    def submit_all(
+        self, requests: Sequence[Mapping[str, np.ndarray]], timeout_s: float | None = None
+    ) -> list[Future]:
+        """Requests that a server gathered: those that fit run together."""
+        asked = self._batcher.submit([self._in_order(inputs) for inputs in requests], timeout_s)
+        return [_named(inner, [port.name for port in self.outputs]) for inner in asked]
 
     def infer(
         self, inputs: Mapping[str, np.ndarray], timeout_s: float | None = None
@@ -76,9 +88,18 @@ class Model:
             )
         return [np.asarray(inputs[name]) for name in self._names]
 
-    def refit(self, weights: Any) -> None:
-        """As `Engine.refit`: requests that are running end with the old weights."""
-        self.engine.refit(weights)
+    def refit(self, weights: Any = None) -> None:
+        """As `Engine.refit`; by default from the file that the model was made with. Requests that are running end with the old weights."""
+        if weights is not None:
+            self.engine.refit(weights)
+        elif self._weights is not None:
+            self._weights.refit()
+        else:
+            raise UserError(
+                f"the model '{self.name}' has no file of weights to refit from",
+                code="INGOT-U371",
+                advice="name one when you load or deploy it (weights=), and replace that file before you ask for a refit",
+            )
 
     def check(self) -> None:
         """DeviceError if the model cannot be expected to answer: for health checks."""
@@ -115,16 +136,26 @@ class Model:
     def close(self, timeout_s: float | None = None) -> None:
         """Answers what was asked, and accepts nothing more (INGOT-D360)."""
         self._batcher.close(timeout_s)
+        if self._weights is not None:
+            self._weights.close()
 
 
-def _forward(done: Future, result: Future, names: list[str]) -> None:
-    if done.cancelled() or not result.set_running_or_notify_cancel():
-        return
-    error = done.exception()
-    if error is not None:
-        result.set_exception(error)
-    else:
-        result.set_result(dict(zip(names, done.result(), strict=True)))
+def _named(inner: Future, names: list[str]) -> Future:
+    """The same with outputs by name, and cancelled with it."""
+    result: Future = Future()
+
+    def forward(done: Future) -> None:
+        if done.cancelled() or not result.set_running_or_notify_cancel():
+            return
+        error = done.exception()
+        if error is not None:
+            result.set_exception(error)
+        else:
+            result.set_result(dict(zip(names, done.result(), strict=True)))
+
+    result.add_done_callback(lambda outer: outer.cancelled() and inner.cancel())
+    inner.add_done_callback(forward)
+    return result
 
 
 def _listed(names: Any) -> str:

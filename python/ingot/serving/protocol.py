@@ -24,6 +24,10 @@ _NAMES = {name: datatype for datatype, name in _NUMPY.items()}
 HEADER_LENGTH = "inference-header-content-length"
 
 
+def datatype_of(tensor: np.ndarray) -> str:
+    return _NAMES.get(tensor.dtype.name, "BF16")
+
+
 def tensor_metadata(port: Port) -> dict[str, Any]:
     """Sizes that differ from call to call are -1; the engine's own range of each stands beside them."""
     shape = [dim if isinstance(dim, int) else -1 for dim in port.shape]
@@ -172,7 +176,7 @@ def response_of(
         row: dict[str, Any] = {
             "name": key,
             "shape": list(value.shape),
-            "datatype": _NAMES.get(value.dtype.name, "BF16"),
+            "datatype": datatype_of(value),
         }
         if is_binary:
             contents.append(np.ascontiguousarray(value).tobytes())

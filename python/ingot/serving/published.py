@@ -54,6 +54,7 @@ class Publisher:
         self._make = make
         self._metrics: dict[str, Any] = {}
         self._last: dict[tuple, float] = {}
+        self._gauges: dict[str, Sample] = {}
 
     def publish(self, text: str) -> None:
         for sample in parse(text):
@@ -61,6 +62,7 @@ class Publisher:
                 self._metrics[sample.name] = self._make(sample)
             metric = self._metrics[sample.name]
             if sample.kind == "gauge":
+                self._gauges[sample.name] = sample
                 metric.set(sample.value, sample.labels)
                 continue
             key = (sample.name, *sorted(sample.labels.items()))
@@ -68,3 +70,8 @@ class Publisher:
             self._last[key] = sample.value
             if added > 0:
                 metric.add(added, sample.labels)
+
+    def clear(self) -> None:
+        """Gauges of a model that has ended are 0; its counters stay."""
+        for name, sample in self._gauges.items():
+            self._metrics[name].set(0, sample.labels)

@@ -26,7 +26,6 @@ def Deployment(  # noqa: N802
     num_replicas: int | str = 1,
     num_gpus: float = 0,
     num_cpus: float = 1,
-    weights: str | None = None,
     front_replicas: int = 1,
     deployment: dict[str, Any] | None = None,
     **model: Any,
@@ -34,8 +33,7 @@ def Deployment(  # noqa: N802
     """An application for `serve.run`.
 
     engine_path: on the nodes that run replicas; each maps it. name: of the model, in URLs and metrics. num_gpus, num_cpus: per replica;
-    a replica with a GPU runs on the one that Ray assigned to it. weights: a file that replicas refit from when they begin, and again
-    at `Client.refit`. front_replicas: processes that speak HTTP. deployment: further options of
+    a replica with a GPU runs on the one that Ray assigned to it. front_replicas: processes that speak HTTP. deployment: further options of
     `serve.deployment` for the replicas (`autoscaling_config`, `max_ongoing_requests`, ...). model: options of `ingot.serving.Model`.
     """
     options: dict[str, Any] = {
@@ -50,7 +48,7 @@ def Deployment(  # noqa: N802
             **(deployment or {}).get("ray_actor_options", {}),
         },
     }
-    replicas = serve.deployment(Replica).options(**options).bind(os.fspath(engine_path), name, weights, model)
+    replicas = serve.deployment(Replica).options(**options).bind(os.fspath(engine_path), name, model)
     front = serve.deployment(Front).options(
         name="front",
         num_replicas=front_replicas,

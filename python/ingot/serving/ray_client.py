@@ -53,8 +53,8 @@ class Client:
         return self._description
 
     def refit(self) -> int:
-        """All replicas read the file of the deployment's `weights` again, without a restart; returns how many did. Replace the file first,
-        by renaming: replicas that begin later read the same one. Requests that are running end with the old weights.
+        """All replicas read the file of the deployment's `weights` again, without a restart, and a file that does not fit is an error here;
+        returns how many replicas did. Replace the file first, by renaming. Requests that are running end with the old weights.
         """
         try:
             return len(self._replicas.broadcast("refit").results())

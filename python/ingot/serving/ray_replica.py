@@ -5,27 +5,20 @@ from __future__ import annotations
 
 import asyncio
 import os
-import threading
 from typing import Any
 
 import numpy as np
 import ray
 from ray.util import metrics as ray_metrics
 
-from ingot.errors import UserError
 from ingot.serving.model import Model
 from ingot.serving.published import Publisher, Sample
 
 
 class Replica:
-    def __init__(self, path: str, name: str, weights: str | None, options: dict[str, Any]) -> None:
+    def __init__(self, path: str, name: str, options: dict[str, Any]) -> None:
         device = assigned_gpu()
         self._model = Model(path, name, **({} if device is None else {"device": device}), **options)
-        self._weights = weights
-        self._refitting = threading.Lock()
-        self._read: tuple | None = None  # which file the weights are from
-        if weights is not None:
-            self._refit(weights)
         self._publisher = Publisher(_RayMetric)
 
     async def infer(
@@ -43,43 +36,18 @@ class Replica:
         }
 
     async def refit(self) -> None:
-        """From the file that replicas begin with, so that those which begin later have the same weights."""
-        if self._weights is None:
-            raise UserError(
-                "the deployment has no file of weights to refit from",
-                code="INGOT-U371",
-                advice="deploy with weights=, whose file you replace before you call refit",
-            )
-        await asyncio.to_thread(self._refit, self._weights)
+        """From the file that replicas begin with."""
+        await asyncio.to_thread(self._model.refit)
 
-    def _refit(self, path: str) -> None:
-        with self._refitting:
-            found = _identity(path)  # before: a file that is replaced meanwhile is read again
-            self._model.refit(path)
-            self._read = found
-
-    async def check_health(self) -> None:
-        """Ray calls it each health_check_period_s, and replaces the replica if it fails.
-
-        A replica that began while `Client.refit` asked the others finds here that its file of weights was replaced.
-        """
+    def check_health(self) -> None:
+        """Ray calls it each health_check_period_s, and replaces the replica if it fails."""
         self._publisher.publish(self._model.metrics())
         self._model.check()
-        if self._weights is not None and _identity(self._weights) not in (self._read, None):
-            await self.refit()
 
     def __del__(self) -> None:
         """Ray calls it when the replica ends, after the requests that it has."""
         if hasattr(self, "_model"):
             self._model.close(timeout_s=30)
-
-
-def _identity(path: str) -> tuple | None:
-    try:
-        found = os.stat(path)
-    except OSError:  # a file that is being replaced, or that nobody needs any more
-        return None
-    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def assigned_gpu() -> int | None:
