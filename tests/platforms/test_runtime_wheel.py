@@ -138,7 +138,7 @@ def test_tags_and_metadata() -> None:
     assert f"Version: {ingot.__version__}\n" in metadata
     assert "Requires-Python: >=3.10\n" in metadata
     needed = re.findall(r"Requires-Dist: (\S+?)[\s><=;]", metadata)
-    assert needed == ["numpy", "torch", "ray[serve]", "mlserver", "nvidia-pytriton"]
+    assert needed == ["numpy", "torch", "ray[serve]", "mlserver", "uvloop", "nvidia-pytriton"]
     assert "ingot.torch_backend:backend" in content_of(".dist-info/entry_points.txt")
 
 

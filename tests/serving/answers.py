@@ -4,7 +4,10 @@
 from __future__ import annotations
 
 import socket
+import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -42,3 +45,21 @@ def free_port() -> int:
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         return listener.getsockname()[1]
+
+
+def wait_for(what: str, condition: Callable[[], Any], seconds: float = 60) -> Any:
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if found := condition():
+            return found
+        time.sleep(0.05)
+    raise AssertionError(f"{what} did not happen within {seconds} s")
+
+
+def error_of(kind: type[Exception], call: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+    """None if it succeeds."""
+    try:
+        call(*arguments, **options)
+    except kind as error:
+        return error
+    return None

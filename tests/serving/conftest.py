@@ -5,7 +5,7 @@ import pytest
 import served_models
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder of engines and requests."""
     folder = tmp_path_factory.mktemp("served")

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 import ray
-from answers import Answers, free_port
+from answers import Answers, error_of, free_port, wait_for
 from ingot.errors import DeviceError, Error, UserError
 from ingot.serving.ray import Client, Deployment
 from ingot.serving.ray_replica import assigned_gpu
@@ -70,15 +70,6 @@ def replicas(application: str) -> list[str]:
 
 def kill(name: str) -> None:
     ray.kill(ray.get_actor(name, namespace="serve"), no_restart=True)
-
-
-def wait_for(what: str, condition: Callable[[], Any], seconds: float = 60) -> Any:
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if found := condition():
-            return found
-        time.sleep(0.1)
-    raise AssertionError(f"{what} did not happen within {seconds} s")
 
 
 class Load:
@@ -179,20 +170,12 @@ def check_wrong_requests(client: Client) -> None:
         ({"ids": good["ids"]}, "INGOT-U318"),
         ({name: np.repeat(value, 20, 0) for name, value in good.items()}, "INGOT-U305"),
     ):
-        error = error_of(client.infer, wrong)
+        error = error_of(Error, client.infer, wrong)
         assert isinstance(error, UserError), error
         assert error.code == code, error
-    late = error_of(client.infer, good, timeout_s=0)
+    late = error_of(Error, client.infer, good, timeout_s=0)
     assert isinstance(late, UserError), late
     assert late.code == "INGOT-U317"
-
-
-def error_of(call: Callable[..., Any], *arguments: Any, **options: Any) -> BaseException | None:
-    try:
-        call(*arguments, **options)
-    except Error as error:
-        return error
-    return None
 
 
 def check_killed_replica(client: Client) -> None:
@@ -235,7 +218,7 @@ def check_another_engine(client: Client) -> None:
         load.wait_for_more()
     assert not set(replicas("scorer")) & set(names)
     ANSWERS.check(3, client.infer(ANSWERS.request(3)), "other")
-    error = error_of(client.refit)  # there is no file to refit from
+    error = error_of(Error, client.refit)  # there is no file to refit from
     assert getattr(error, "code", "") == "INGOT-U371", error
 
 
@@ -293,7 +276,7 @@ def check_state() -> None:
         assert isinstance(error, DeviceError), error
         assert error.code == "INGOT-D362", error
         assert "the engine has state" in str(error)
-    wait_for("a new replica", lambda: error_of(client.infer, x) is None)
+    wait_for("a new replica", lambda: error_of(Error, client.infer, x) is None)
     serve.delete("slow")
 
 

@@ -15,4 +15,4 @@ def test_a_cluster_of_two_nodes(served: Path) -> None:
     for language, suffix in (("python", "py"), ("sh", "sh")):
         (served / f"page.{suffix}").write_text(page_of("Ray Serve", language))
     output = run("ray", ROOT / "tests/serving/ray_checks.py", folder=served, timeout=400)
-    assert output.endswith("Ray Serve works with Ingot inside\n"), output[-8000:]
+    assert "Ray Serve works with Ingot inside\n" in output, output[-8000:]
