@@ -7,7 +7,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import CancelledError
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -17,46 +17,11 @@ import pytest
 import torch
 from ingot.serving import BatchAxis, Model
 from safetensors.torch import save_file
+from serving_models import COLUMNS, ROWS, Centred, Gate, Looked, Masked, request, resident, saved
 from small_models import Counter, mlp
 from test_metrics import samples
 
 pytestmark = pytest.mark.usefixtures("binding")
-
-ROWS = torch.export.Dim("rows", min=1, max=16)
-COLUMNS = torch.export.Dim("columns", min=1, max=64)
-
-
-class Masked(torch.nn.Module):
-    """Two inputs that share their sizes, and two outputs."""
-
-    def forward(self, ids: torch.Tensor, mask: torch.Tensor) -> dict[str, torch.Tensor]:
-        weights = torch.softmax(ids * mask, -1)
-        return {"weights": weights, "total": (ids * weights).sum(1)}
-
-
-class Centred(torch.nn.Module):
-    """Rows change each other's results."""
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return x - x.mean(0)
-
-
-class Looked(torch.nn.Module):
-    """Fails for values that are not in the table."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.table = torch.nn.Embedding(10, 4)
-
-    def forward(self, ids: torch.Tensor) -> torch.Tensor:
-        return self.table(ids)
-
-
-def saved(folder: Path, model: torch.nn.Module, *inputs: torch.Tensor, dims: Any = None) -> Path:
-    program = torch.export.export(model.eval(), inputs, dynamic_shapes=dims)
-    path = folder / "model.ingot"
-    ingot.build(program).save(path)
-    return path
 
 
 @pytest.fixture
@@ -76,34 +41,6 @@ def opened() -> Iterator[Callable[..., Model]]:
     yield make
     for model in models:
         model.close(30)
-
-
-class Gate:
-    """Holds the engine's calls back, so that requests gather; counts the rows of each."""
-
-    def __init__(self, model: Model) -> None:
-        self.open, self.entered = threading.Event(), threading.Event()
-        self.rows: list[int] = []
-        run = model.engine._run
-
-        def held(tensors: list[np.ndarray]) -> list[np.ndarray]:
-            self.entered.set()
-            assert self.open.wait(60)
-            self.rows.append(len(tensors[0]))
-            return run(tensors)
-
-        model.engine._run = held
-
-    def block(self, model: Model, inputs: dict[str, np.ndarray]) -> Any:
-        """A first request, which occupies the model's thread."""
-        first = model.submit(inputs)
-        assert self.entered.wait(60)
-        return first
-
-
-def request(rows: int, columns: int = 5, seed: int = 0) -> dict[str, np.ndarray]:
-    generator = np.random.default_rng(seed + 100 * rows + columns)
-    return {name: generator.standard_normal((rows, columns), np.float32) for name in ("ids", "mask")}
 
 
 def test_requests_of_equal_sizes_share_calls(masked: Path, opened: Callable[..., Model]) -> None:
@@ -375,8 +312,55 @@ def test_health(masked: Path, opened: Callable[..., Model]) -> None:
 
 
 @pytest.mark.parametrize(
-    "options", [{"max_batch_size": 0}, {"batch_wait_s": -1}, {"workers": 0}, {"max_batch_size": "8"}]
+    "options",
+    [
+        {"max_batch_size": 0},
+        {"max_batch_size": "8"},
+        {"batch_wait_s": -1},
+        {"workers": True},
+        {"stall_s": None},
+    ],
 )
-def test_options(masked: Path, options: dict) -> None:
-    with pytest.raises(ingot.UserError, match=next(iter(options))):
+def test_wrong_options(masked: Path, options: dict) -> None:
+    with pytest.raises(ingot.UserError, match=f"{next(iter(options))} must be") as raised:
         Model(masked, **options)
+    assert raised.value.code == "INGOT-U002"
+
+
+def test_unknown_options(masked: Path) -> None:
+    with pytest.raises(ingot.UserError, match='the nearest is "max_batch_size"') as raised:
+        Model(masked, max_batch_sise=3)
+    assert raised.value.code == "INGOT-U001"
+
+
+@pytest.mark.parametrize(
+    "inputs",
+    [None, 5, [1, 2], {"ids": 1}, {1: 2}, {"ids": [[1], [2, 3]], "mask": 1}, {"ids": "a", "mask": None}],
+)
+def test_what_is_no_request(masked: Path, opened: Callable[..., Model], inputs: Any) -> None:
+    with pytest.raises(ingot.UserError) as raised:
+        opened(masked).infer(inputs)
+    assert raised.value.code in ("INGOT-U309", "INGOT-U318")
+
+
+def test_many_sizes_compile_nothing_and_memory_is_flat(masked: Path, opened: Callable[..., Model]) -> None:
+    """200 shapes, mixed by four clients: the engine's kernels are those of its file, and plans are dropped."""
+    model = opened(masked)
+    sizes = [(1 + k % 10, 1 + k % 20) for k in range(200)]
+    asked = [request(*size) for size in sizes]
+
+    def compiled() -> float:
+        return samples(ingot.metrics())["ingot_cache_requests_total", ("found", "nowhere")]
+
+    def ask(k: int) -> None:
+        assert model.infer(asked[k])["total"].shape == (sizes[k][0],)
+
+    before = compiled()
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(ask, range(200)))
+        settled = resident()
+        for _ in range(9):
+            list(pool.map(ask, range(200)))
+    assert compiled() == before
+    assert resident() < settled + (16 << 20)
+    assert samples(model.metrics())["ingot_cached_plans", ("engine", "model")] <= 64

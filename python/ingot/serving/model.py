@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from ingot.engine import Engine, Port
-from ingot.errors import DeviceError, UserError
+from ingot.engine import Engine
+from ingot.errors import DeviceError, UserError, kind_of
 from ingot.metrics_text import metrics
 from ingot.serving.axis import BatchAxis
 from ingot.serving.batcher import Batcher
 from ingot.serving.counts import Counts
+from ingot.serving.options import check_options
 from ingot.serving.weights import WeightFile
 
 _MOST_FAILURES = 3  # one after the other, before the model counts as broken
@@ -42,7 +43,13 @@ class Model:
         stall_s: float = 600.0,
         **load: Any,
     ) -> None:
-        _check_options(max_batch_size, batch_wait_s, workers)
+        own = {
+            "max_batch_size": max_batch_size,
+            "batch_wait_s": batch_wait_s,
+            "workers": workers,
+            "stall_s": stall_s,
+        }
+        check_options({**own, **load}, Model)
         self.name = name
         self.engine = Engine.load(path, **{"verify": "full", **load})
         self.inputs = self.engine.inputs
@@ -80,13 +87,14 @@ class Model:
         return self.submit(inputs, timeout_s).result()
 
     def _in_order(self, inputs: Mapping[str, Any]) -> list[np.ndarray]:
-        if set(inputs) != set(self._names):
+        if not isinstance(inputs, Mapping) or set(inputs) != set(self._names):
+            found = _listed(inputs) if isinstance(inputs, Mapping) else kind_of(inputs)
             raise UserError(
-                f"the inputs are {_listed(inputs)}, but the engine has {_listed(self._names)}",
+                f"the inputs are {found}, but the engine has {_listed(self._names)}",
                 code="INGOT-U318",
                 advice="pass each of the engine's inputs by its name",
             )
-        return [np.asarray(inputs[name]) for name in self._names]
+        return [_array(name, inputs[name]) for name in self._names]
 
     def refit(self, weights: Any = None) -> None:
         """As `Engine.refit`; by default from the file that the model was made with. Requests that are running end with the old weights."""
@@ -158,27 +166,16 @@ def _named(inner: Future, names: list[str]) -> Future:
     return result
 
 
+def _array(name: str, value: Any) -> np.ndarray:
+    try:
+        return np.asarray(value)
+    except (ValueError, TypeError) as error:
+        raise UserError(
+            f"input '{name}' is not an array: {error}",
+            code="INGOT-U309",
+            advice="pass a numpy array, or lists of equal lengths",
+        ) from None
+
+
 def _listed(names: Any) -> str:
-    return ", ".join(f"'{name}'" for name in sorted(names)) or "none"
-
-
-def _check_options(max_batch_size: Any, batch_wait_s: Any, workers: Any) -> None:
-    rows = (
-        (
-            "max_batch_size",
-            max_batch_size is None or (type(max_batch_size) is int and max_batch_size >= 1),
-            "an integer from 1",
-        ),
-        (
-            "batch_wait_s",
-            isinstance(batch_wait_s, int | float) and 0 <= batch_wait_s <= 60,
-            "seconds from 0 to 60",
-        ),
-        ("workers", type(workers) is int and 1 <= workers <= 256, "an integer from 1 to 256"),
-    )
-    for name, is_good, wanted in rows:
-        if not is_good:
-            raise UserError(f"{name} must be {wanted}", code="INGOT-U002")
-
-
-__all__ = ["Model", "Port"]
+    return ", ".join(f"'{name}'" for name in sorted(map(str, names))) or "none"

@@ -12,6 +12,8 @@ from typing import Any
 
 from ray import serve
 
+from ingot.serving.model import Model
+from ingot.serving.options import check_options
 from ingot.serving.ray_client import Client
 from ingot.serving.ray_front import Front
 from ingot.serving.ray_replica import Replica
@@ -36,6 +38,7 @@ def Deployment(  # noqa: N802
     a replica with a GPU runs on the one that Ray assigned to it. front_replicas: processes that speak HTTP. deployment: further options of
     `serve.deployment` for the replicas (`autoscaling_config`, `max_ongoing_requests`, ...). model: options of `ingot.serving.Model`.
     """
+    check_options(model, Model)
     options: dict[str, Any] = {
         "max_ongoing_requests": 256,
         "health_check_period_s": 5,

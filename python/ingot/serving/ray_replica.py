@@ -17,8 +17,8 @@ from ingot.serving.published import Publisher, Sample
 
 class Replica:
     def __init__(self, path: str, name: str, options: dict[str, Any]) -> None:
-        device = assigned_gpu()
-        self._model = Model(path, name, **({} if device is None else {"device": device}), **options)
+        gpu = assigned_gpu()
+        self._model = Model(path, name, **{**({} if gpu is None else {"device": gpu}), **options})
         self._publisher = Publisher(_RayMetric)
 
     async def infer(
