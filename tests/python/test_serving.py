@@ -187,6 +187,26 @@ def test_rows_that_change_each_other_are_found(tmp_path: Path, opened: Callable[
     assert model.batching == "rows of one call change each other's results"
 
 
+def test_a_batch_that_failed_says_nothing_about_rows(tmp_path: Path, opened: Callable[..., Model]) -> None:
+    model = opened(saved(tmp_path, Centred(), torch.randn(3, 4), dims=[{0: ROWS}]))
+    run, fails = model.engine._run, [False, True]  # from the end
+
+    def once(tensors: list[np.ndarray]) -> list[np.ndarray]:
+        if len(tensors[0]) > 2 and fails.pop():
+            raise ingot.UserError("a value is out of range", code="INGOT-U313")
+        return run(tensors)
+
+    model.engine._run = once
+    for is_batched in (True, False):
+        gate = Gate(model)
+        asked = [np.random.default_rng(k).standard_normal((2, 4), np.float32) for k in range(3)]
+        answers = [gate.block(model, {"x": asked[0]}), *(model.submit({"x": x}) for x in asked[1:])]
+        gate.open.set()
+        for x, answer in zip(asked, answers, strict=True):
+            np.testing.assert_allclose(answer.result(60)["output_0"], x - x.mean(0), atol=1e-5)
+        assert isinstance(model.batching, BatchAxis) == is_batched
+
+
 @pytest.mark.parametrize(
     ("model", "inputs", "dims", "why"),
     [

@@ -178,13 +178,13 @@ class Batcher:
 
     def _answers(self, batch: list[Request]) -> list[Answer]:
         requests = [request.tensors for request in batch]
-        if len(batch) == 1 or self._is_checked:
-            return run_together(self._engine, requests)
-        together = run_together(self._engine, requests)
+        together = run_together(self._engine, requests) if len(batch) > 1 else None
+        if together is not None and self._is_checked:
+            return together
         alone = [run_alone(self._engine, request) for request in requests]
-        if are_independent(together, alone):
+        if together is not None and are_independent(together, alone):
             self._is_checked = True
-        else:
+        elif together is not None:
             self.axis = "rows of one call change each other's results"
             log.warning("requests run one by one from now on: %s", self.axis)
         return alone

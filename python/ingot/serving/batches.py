@@ -23,14 +23,12 @@ def key_of(tensors: Tensors) -> tuple:
     return tuple((tensor.dtype.str, tensor.shape[1:]) for tensor in tensors)
 
 
-def run_together(engine: Engine, requests: Sequence[Tensors]) -> list[Answer]:
-    """One call for requests of the same key. If it fails, each runs alone, so that only those at fault fail."""
-    if len(requests) == 1:
-        return [run_alone(engine, requests[0])]
+def run_together(engine: Engine, requests: Sequence[Tensors]) -> list[Answer] | None:
+    """One call for requests of the same key; None if it fails: then each runs alone, so that only those at fault fail."""
     try:
         outputs = engine.run([np.concatenate(tensors) for tensors in zip(*requests, strict=True)])
     except Error:
-        return [run_alone(engine, request) for request in requests]
+        return None
     ends = list(itertools.accumulate(len(request[0]) for request in requests))
     return [
         [output[start:end] for output in outputs] for start, end in zip([0, *ends[:-1]], ends, strict=True)
