@@ -43,7 +43,8 @@ transformers library with small configurations, and plain torch models, all with
   **wrong**: some are not. **crashed**: an error, or the end of the process. **torch**: torch.compile or torch.export fails, or has
   the same wrong result, without Ingot too.
 - **whole**: everything runs in engines, without graph breaks. *jit* is torch.compile, *aot* what `ingot.dynamo.compile` makes of a
-  program of torch.export; a cell without a word says how many nodes engines run. Empty: not run.
+  program of torch.export; a cell without a word says how many nodes engines run. Empty: not run. A model is whole when one of
+  the two ways is: torch.export takes nothing that branches on data, torch.compile breaks its graph there, and a user may choose.
 - Times are the processor's, of modules ahead of time, medians of turns with eager. The models are small: a call of eager is mostly
   overhead. *Build* is what follows torch.export, by the clock."""
 
@@ -88,12 +89,23 @@ def _totals(rows: Rows) -> str:
                 counts = " | ".join(str(kinds[kind]) for kind in _KINDS)
                 whole = sum(_is_whole(row) for row in chosen)
                 lines.append(f"| {title}, {dtype} | {len(chosen)} | {counts} | {whole} |")
+    lines += ["", _whole_in_one_way(rows)]
     ratios = [row["eager_ms"] / row["ingot_ms"] for row in _all(rows) if row.get("ingot_ms")]
     if ratios:
         slower = sum(ratio < 0.95 for ratio in ratios)
         lines += ["", f"Eager's time divided by Ingot's: geometric mean {statistics.geometric_mean(ratios):.2f} over {len(ratios)} runs; "
                   f"{slower} are slower than eager by more than 5 %."]  # fmt: skip
     return "\n".join(lines)
+
+
+def _whole_in_one_way(rows: Rows) -> str:
+    """A user may choose the way."""
+    names = [
+        name for name, each in rows.items() if any(row["dtype"] == "f32" and _is_whole(row) for row in each)
+    ]
+    others = [name for name in rows if name not in names]
+    text = f"In f32 {len(names)} of {len(rows)} models ({100 * len(names) / max(1, len(rows)):.1f} %) are whole in at least one of the two ways"
+    return f"{text}; the others are {', '.join(others)}." if others else f"{text}."
 
 
 def _failures(rows: Rows) -> str:

@@ -80,20 +80,58 @@ def _items(kind: str, context: Any, children: list, value: Any, path: str) -> li
         return [(f"[{key!r}]", value[key]) for key in context]
     if kind == "builtins.NoneType" or kind is None:
         return []
-    leaves = _fields(value)
+    leaves, differs = _fields(value, kind, context)
     if len(leaves) != len(children):
         raise UserError(f"argument{path}: expected a {kind} of {len(children)} items", code="INGOT-U300")
+    if differs:
+        raise UserError(
+            f"argument{path}: this {type(value).__name__} differs from the exported {kind} in something other than tensors, "
+            f"which the program has as constants: {differs}",
+            code="INGOT-U308",
+            advice="export and build the model again with this value",
+        )
     return [(f".{i}", leaf) for i, leaf in enumerate(leaves)]
 
 
-def _fields(value: Any) -> list:
-    """The children of an object of a class registered with torch, or of a Record that replaces one."""
+def _fields(value: Any, kind: str, context: Any) -> tuple[list, str]:
+    """The children of an object of a class registered with torch, or of a Record that replaces one; and how what the class keeps
+    beside its children differs from `context`.
+    """
     if isinstance(value, (Record, dict)):
-        return list(value.values())
+        return list(value.values()), ""
     if isinstance(value, (tuple, list)):
-        return list(value)
+        return list(value), ""
+    pytree = _pytree_with(kind)
+    if pytree is None:
+        return [], ""
+    leaves, spec = pytree.tree_flatten(value, is_leaf=lambda item: item is not value)
+    if len(leaves) == 1 and leaves[0] is value:  # torch does not know the class
+        return [], ""
+    if spec.context == context:
+        return leaves, ""
+    _, own, _ = parse_tree(pytree.treespec_dumps(spec))
+    return leaves, "" if own == context else difference(context, own)
+
+
+def difference(expected: Any, actual: Any, path: str = "") -> str:
+    """Where two JSON values differ first; "" if they do not."""
+    if isinstance(expected, dict) and isinstance(actual, dict) and set(expected) == set(actual):
+        pairs = [(f"{path}.{key}".lstrip("."), expected[key], actual[key]) for key in expected]
+    elif isinstance(expected, list) and isinstance(actual, list) and len(expected) == len(actual):
+        pairs = [(f"{path}[{i}]", *each) for i, each in enumerate(zip(expected, actual, strict=True))]
+    else:
+        return "" if expected == actual else f"{path} was {expected!r}, is {actual!r}".lstrip()
+    return next((text for name, *both in pairs if (text := difference(*both, name))), "")
+
+
+def _pytree_with(names: str) -> Any:
+    """torch's trees, knowing the classes that these names (of a spec) mention as far as this process has them; None without torch."""
     pytree = sys.modules.get("torch.utils._pytree")
-    return [] if pytree is None else pytree.tree_flatten(value, is_leaf=lambda item: item is not value)[0]
+    if pytree is not None and "transformers." in names:
+        from ingot.pytrees import register_caches
+
+        register_caches()
+    return pytree
 
 
 def _describe(value: Any) -> str:
@@ -130,7 +168,7 @@ def unflattener(text: str) -> Callable[[list], Any]:
 
 def _registered_spec(text: str) -> Any:
     """torch's form of a spec; None if torch or a class of the spec is unknown in this process."""
-    pytree = sys.modules.get("torch.utils._pytree")
+    pytree = _pytree_with(text)
     if pytree is None:
         return None
     try:

@@ -27,7 +27,7 @@ TORCH_DTYPES = {number: dtype for dtype, number in DTYPES.items()}
 _LARGEST = 2**63 - 1
 
 _WITH_GRAPHS = tuple(
-    f"higher_order.{name}" for name in ("cond", "while_loop", "scan", "map_impl")
+    f"higher_order.{name}" for name in ("cond", "while_loop", "scan", "map_impl", "associative_scan")
 )  # imported
 
 
@@ -102,8 +102,8 @@ class Capture:
         if isinstance(example, (torch.SymInt, int)):
             try:
                 return self.builder.value(name, ValueKind.INTEGER, 6, [self.dim(example)], None)
-            except UnsupportedError:
-                return self.builder.value(name, ValueKind.OTHER, 9, [], None)
+            except UnsupportedError:  # an expression without a text form: the importer may know how it is computed
+                return self.builder.value(name, ValueKind.INTEGER, 6, [], None)
         if isinstance(example, (torch.SymFloat, float)):
             return self.builder.value(name, ValueKind.FLOAT, 10, [], None)
         return self.builder.value(name, ValueKind.OTHER, 9, [], None)

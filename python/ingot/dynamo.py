@@ -149,6 +149,10 @@ def build(
 
 def __getattr__(name: str) -> Any:
     """Functions whose module imports this one."""
+    if name == "trace":
+        from ingot import front
+
+        return front.trace
     if name not in _CROSS_COMPILING:
         raise AttributeError(f"module 'ingot.dynamo' has no attribute {name!r}")
     from ingot import cross_compiling

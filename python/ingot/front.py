@@ -19,6 +19,7 @@ from ingot.inputs import dynamic_shapes, examples, narrowed, place
 from ingot.module import CompiledModule
 from ingot.mutable import MutableModule, compiled_form
 from ingot.peer_options import without_peer_options
+from ingot.pytrees import register_caches
 from ingot.reporting import Report, short_path
 from ingot.settings import Settings
 from ingot.torch_backend import REPORTS, backend
@@ -64,10 +65,12 @@ def compile(
 
 
 def export(
-    model: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any]
+    model: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any], dynamic: Any = None
 ) -> torch.export.ExportedProgram:
     """The exported program of a model, which may be TorchScript, in inference mode for these inputs: trees of tensors, Inputs and
     plain values.
+
+    dynamic: torch.export's `dynamic_shapes`, instead of the ranges of Inputs.
     """
     model = FRONTS["default"](model)
     signature = inspect.signature(model.forward)
@@ -77,11 +80,12 @@ def export(
             code="INGOT-U008",
             advice="pass inputs=[ingot.Input(...)]",
         )
+    register_caches()
     bound = bind(signature, args, kwargs)
     device = next((parameter.device for parameter in model.parameters()), None)
     example_args, example_kwargs = examples((tuple(args), dict(kwargs)), device)
     check_annotated(signature, bound)
-    shapes = dynamic_shapes(bound)
+    shapes = dynamic_shapes(bound) if dynamic is None else dynamic
     is_dynamic = any(shape is not None for shape in _pytree.tree_leaves(shapes))
     try:
         with torch.no_grad():
@@ -95,6 +99,24 @@ def export(
     if bound and not has_tensor(bound) and not _returns_tensor(program):
         raise no_tensor(*next(iter(bound.items())))
     return program
+
+
+def trace(
+    model: torch.nn.Module,
+    inputs: Sequence[Any] | None = None,
+    *,
+    arg_inputs: Sequence[Any] | None = None,
+    kwarg_inputs: Mapping[str, Any] | None = None,
+    dynamic_shapes: Any = None,
+) -> torch.export.ExportedProgram:
+    """What `ingot.compile(ir="dynamo")` compiles: the model's program of torch.export.
+
+    inputs (or arg_inputs), kwarg_inputs: as `ingot.compile` takes them; caches of transformers are trees of tensors.
+    dynamic_shapes: torch.export's, for dims that `ingot.Input` cannot describe, such as those of caches.
+    """
+    positional, keywords = given_inputs(inputs if inputs is not None else arg_inputs, kwarg_inputs)
+    args, kwargs = place(list(inspect.signature(model.forward).parameters), positional, keywords)
+    return export(model, args, kwargs, dynamic_shapes)
 
 
 def _returns_tensor(program: torch.export.ExportedProgram) -> bool:

@@ -46,15 +46,12 @@ def positional_names(program: ExportedProgram, count: int) -> list[str]:
 
 def with_tuples(spec: _pytree.TreeSpec) -> _pytree.TreeSpec:
     """With tuples for what `torch.max(x, 0)` and its like return, which have no name in torch's JSON of specs."""
-
-    def is_unnamed(value: Any) -> bool:
-        return type(value).__module__ == "torch.return_types"
-
-    result = _pytree.tree_unflatten([0] * spec.num_leaves, spec)
-    plain = _pytree.tree_map(
-        lambda value: tuple(value) if is_unnamed(value) else value, result, is_leaf=is_unnamed
-    )
-    return _pytree.tree_structure(plain)
+    if spec.is_leaf():
+        return spec
+    children = [with_tuples(child) for child in spec.children()]
+    if spec.type.__module__ == "torch.return_types":
+        return _pytree.TreeSpec(tuple, None, children)
+    return _pytree.TreeSpec(spec.type, spec.context, children)
 
 
 class CompiledModule(torch.nn.Module):

@@ -71,13 +71,19 @@ def _needs_change(node: Node) -> bool:
     if isinstance(node.target, torch._ops.HigherOrderOperator):
         return True
     if not isinstance(node.target, torch._ops.OpOverload):
-        return False  # arithmetic on sizes, and the choice of one of several results
+        return _is_functorch(node)  # others are arithmetic on sizes, and the choice of one of several results
     return _writes(node) or not is_known(node.target) or composites.must_decompose(node)
+
+
+def _is_functorch(node: Node) -> bool:
+    """The calls with which torch.export keeps a torch.vmap: what they mean, only a trace knows."""
+    return str(getattr(node.target, "__module__", "")).startswith("torch._functorch")
 
 
 def _change(graph: Graph, node: Node) -> None:
     if not isinstance(node.target, torch._ops.OpOverload):
-        raise _CannotError(f"{node.name} has nested graphs")
+        what = "is part of a torch.vmap" if _is_functorch(node) else "has nested graphs"
+        raise _CannotError(f"{node.name} {what}")
     if _writes(node):
         node = _without_write(graph, node)
     if not is_known(node.target) or composites.must_decompose(node):

@@ -21,6 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "python"))
 
 import ingot
 from accuracy import assert_accurate
+from ingot.pytrees import register_caches
 
 from models.architectures import Architecture
 
@@ -155,6 +156,7 @@ def ahead_of_time(case: Architecture, timed: bool = True) -> Outcome:
     wanted_case = Architecture(case.model, _without_cache(case.arguments) if has_cache else case.arguments)
     wanted = expected(wanted_case)
     outcome = Outcome(has_f64=wanted.has_f64)
+    register_caches()  # as ingot.compile does before it exports a model
     try:
         program = torch.export.export(copy.deepcopy(case.model), (), wanted_case.arguments())
     except Exception as error:

@@ -127,6 +127,41 @@ def test_results_are_eagers(name: str, way: Callable[..., Any]) -> None:
 _DTYPES = [torch.float64, torch.float16, torch.bfloat16, torch.int64, torch.int32, torch.int8, torch.uint8]
 
 
+def _all_positive(x: torch.Tensor) -> torch.Tensor:
+    torch._check_tensor_all(x > 0)
+    return x.sqrt()
+
+
+def _none_negative(x: torch.Tensor) -> torch.Tensor:
+    torch._check(torch.sym_not((x < 0).any().item()))
+    return x.sqrt()
+
+
+def _branch_on_item(x: torch.Tensor) -> torch.Tensor:
+    return torch.cond((x > 0).all().item(), torch.sqrt, lambda x: x * 2, (x,))
+
+
+def _counted(x: torch.Tensor) -> Any:
+    size = torch.sym_ite((x > 0).any().item(), 2, 1) + x.shape[0]
+    return x * size, x + torch.sym_ite((x < 0).any().item(), 4, x.shape[0])
+
+
+@pytest.mark.parametrize("function", [_all_positive, _none_negative], ids=lambda each: each.__name__)
+def test_bools_of_tensors_are_required(function: _Function) -> None:
+    run = _ahead_of_time(function, torch.ones(4))
+    for _ in range(2):
+        _assert_same(run(torch.full((4,), 3.0)), torch.full((4,), 3.0).sqrt())
+        with pytest.raises(ingot.UserError):
+            run(torch.tensor([1.0, 2.0, -1.0, 3.0]))
+
+
+@pytest.mark.parametrize("function", [_branch_on_item, _counted], ids=lambda each: each.__name__)
+def test_bools_of_tensors_choose(function: _Function) -> None:
+    run = _ahead_of_time(function, torch.ones(4))
+    for x in (torch.full((4,), 3.0), torch.tensor([1.0, 2.0, -1.0, 3.0]), -torch.ones(4), torch.zeros(4)):
+        _assert_same(run(x), function(x))
+
+
 @pytest.mark.parametrize("dtype", [*_DTYPES, torch.bool], ids=str)
 def test_dtypes(dtype: torch.dtype) -> None:
     def function(x: torch.Tensor) -> Any:

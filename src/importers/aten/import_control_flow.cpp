@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// torch.cond, while_loop, scan and map: calls whose arguments are graphs.
+// torch.cond, while_loop, scan, map and associative_scan: calls whose arguments are graphs.
 #include <algorithm>
 #include <utility>
 
 #include "importers/aten/converters/answers.h"
 #include "importers/aten/converters/complex.h"
 #include "importers/aten/converters/promotion.h"
+#include "importers/aten/control_operands.h"
 #include "importers/aten/importer.h"
 #include "importers/aten/program/node_error.h"
 #include "ir/bound_symbol.h"
@@ -20,44 +21,6 @@
 namespace ingot::core::aten {
 namespace {
 
-// Arguments of a higher-order operator by position, its graphs apart from the others.
-struct ControlArguments {
-  std::vector<const Graph*> graphs;
-  std::vector<const Argument*> others;
-};
-
-ControlArguments arguments_of(const Node& node) {
-  ControlArguments result;
-  for (const NamedArgument& argument : node.arguments) {
-    if (const auto* graph = std::get_if<std::shared_ptr<Graph>>(&argument.argument.value))
-      result.graphs.push_back(graph->get());
-    else
-      result.others.push_back(&argument.argument);
-  }
-  return result;
-}
-
-const ArgumentList& list_of(const ControlArguments& arguments, size_t index) {
-  static const ArgumentList kNone;
-  const auto* list =
-      index < arguments.others.size() ? std::get_if<ArgumentList>(&arguments.others[index]->value) : nullptr;
-  return list == nullptr ? kNone : *list;
-}
-
-core::Value* compared(core::Graph& graph, const Predicate& condition) {
-  using Kind = Predicate::Kind;
-  if (condition.kind == Kind::kAnd || condition.kind == Kind::kOr) {
-    const Op& op = condition.kind == Kind::kAnd ? ops::logical_and : ops::logical_or;
-    return graph.call(op, {compared(graph, condition.parts[0]), compared(graph, condition.parts[1])});
-  }
-  const Op& op = condition.kind == Kind::kEqual      ? ops::equal
-                 : condition.kind == Kind::kNotEqual ? ops::not_equal
-                 : condition.kind == Kind::kLess     ? ops::less
-                                                     : ops::less_equal;
-  return graph.call(op, {size_scalar(graph, condition.left, DType::kI64),
-                         size_scalar(graph, condition.right, DType::kI64)});
-}
-
 core::Value* as_condition(core::Graph& graph, core::Value* value) {
   value = converted(graph, value, DType::kBool);
   return value->type.rank() == 0 ? value : graph.call(ops::reshape, {value}, ops::NewShape{});
@@ -67,7 +30,8 @@ core::Value* as_condition(core::Graph& graph, core::Value* value) {
 
 bool is_control_flow(const Node& node) {
   constexpr std::string_view kTargets[] = {"higher_order.cond", "higher_order.while_loop",
-                                           "higher_order.scan", "higher_order.map_impl"};
+                                           "higher_order.scan", "higher_order.map_impl",
+                                           "higher_order.associative_scan"};
   return std::ranges::find(kTargets, node.target) != std::end(kTargets);
 }
 
@@ -79,6 +43,8 @@ void Importer::import_control_flow(const Node& node) {
       import_branch(node);
     else if (node.target == "higher_order.while_loop")
       import_loop(node);
+    else if (node.target == "higher_order.associative_scan")
+      import_associative_scan(node);
     else
       import_scan(node);
   } catch (const UserError& error) {
@@ -136,48 +102,6 @@ std::vector<core::Value*> Importer::results_of(const Node& node) {
   for (SizeCheck& check : nested_checks_) checks_of_parent_->push_back(std::move(check));
   return results;
 }
-
-namespace {
-
-// A value of the graph around `body`, inside of it: weights and constants are copied, others become operands.
-class Operands {
- public:
-  Operands(core::Graph& body, std::vector<core::Value*> outer) : outer_(std::move(outer)) {
-    for (core::Value* value : outer_) inner_.push_back(body.add_input(value->name, value->type));
-  }
-
-  const std::vector<core::Value*>& outer() const { return outer_; }
-  const std::vector<core::Value*>& inner() const { return inner_; }
-
-  // Reads a weight by itself, so that passes know that it is one. The operand stays: loops may carry it.
-  std::vector<core::Value*> with_weights(core::Graph& body, size_t first) const {
-    std::vector<core::Value*> values = inner_;
-    for (size_t i = first; i < values.size(); ++i) {
-      const core::Node* producer = outer_[i]->producer;
-      const bool is_stored =
-          producer != nullptr && (producer->op == &ops::weight || producer->op == &ops::constant);
-      if (is_stored) values[i] = body.add_copy(*producer, {})->results[0];
-    }
-    return values;
-  }
-
- private:
-  std::vector<core::Value*> outer_, inner_;
-};
-
-std::vector<const Argument*> pointers(const ArgumentList& list) {
-  std::vector<const Argument*> result;
-  for (const Argument& argument : list) result.push_back(&argument);
-  return result;
-}
-
-std::vector<TensorType> types_of(const std::vector<core::Value*>& values) {
-  std::vector<TensorType> types;
-  for (const core::Value* value : values) types.push_back(value->type);
-  return types;
-}
-
-}  // namespace
 
 // Conditions on sizes in a graph hold wherever it may run: `unless` says for which sizes it does not.
 void Importer::take_nested_checks(core::Graph& body, const std::optional<Predicate>& unless) {

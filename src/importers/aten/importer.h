@@ -59,6 +59,10 @@ class Importer final : public Scope {
   void import_branch(const Node& node);
   void import_loop(const Node& node);
   void import_scan(const Node& node);
+  void import_associative_scan(const Node& node);
+  std::vector<core::Value*> combined_rows(const Node& node, core::Graph& body,
+                                          std::span<const Argument* const> list,
+                                          std::span<core::Value* const> values, size_t rows);
   struct Scan;
   Scan scan_of(const Node& node) const;
   std::vector<core::Value*> loop_operands(const Node& node, const Scan& scan);

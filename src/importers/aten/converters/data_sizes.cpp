@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "importers/aten/converters/answers.h"
 #include "importers/aten/converters/converters.h"
 #include "importers/aten/converters/terms.h"
 #include "ir/bound_symbol.h"
@@ -158,11 +159,28 @@ void unique(Call& call) {
   give_or_empty(call, 2, counts, runs.counts);
 }
 
+// A symbol for the first result, that the program has none for.
+Dim own_symbol(Call& call) {
+  std::string name = "n" + std::to_string(*call.node().outputs[0]);
+  while (call.graph().symbols.contains(name)) name += '_';
+  return Dim::symbol(name);
+}
+
+// A bool in a tensor as a condition on a size of 0 or 1.
+void bool_item(Call& call, core::Value* x) {
+  call.require(element_count(x->type) == Dim(1), "a number from a tensor of several elements");
+  const Dim size = own_symbol(call);
+  bind_count(call, converted(call.graph(), reshaped(call, x, {}), DType::kI64), size, 1);
+  give_answer(call, compare(Predicate::Kind::kEqual, size, 1));
+}
+
 // A number in a tensor as a size. Others stay unknown, and so do those that may be negative.
 void item(Call& call) {
   core::Value* x = call.tensor("self");
   const auto& outputs = call.node().outputs;
-  if (outputs.empty() || !outputs[0] || !is_integer(x->type.dtype)) return;
+  if (outputs.empty() || !outputs[0]) return;
+  if (x->type.dtype == DType::kBool) return bool_item(call, x);
+  if (!is_integer(x->type.dtype)) return;
   const std::optional<Dim>& recorded = call.scope().value(*outputs[0]).integer;
   if (!recorded) return;
   call.require(element_count(x->type) == Dim(1), "a number from a tensor of several elements");
@@ -172,6 +190,22 @@ void item(Call& call) {
     if (symbol == call.graph().symbols.end() || symbol->second.range.min < 0) return;
   }
   call.give(bind_count(call, number, *recorded, kMostFound).size);
+}
+
+// One of two sizes, neither of them negative.
+void chosen_size(Call& call) {
+  const auto condition = condition_at(call, 0);
+  const auto then = call.size_at(1), otherwise = call.size_at(2);
+  const auto& outputs = call.node().outputs;
+  if (!condition || !then || !otherwise || outputs.empty() || !outputs[0]) return;
+  core::Graph& graph = call.graph();
+  if (!provably_not_negative(*then, graph.symbols) || !provably_not_negative(*otherwise, graph.symbols))
+    return;
+  core::Value* number = emit(call, ops::select,
+                             {compared(graph, *condition), size_scalar(graph, *then, DType::kI64),
+                              size_scalar(graph, *otherwise, DType::kI64)});
+  const std::optional<Dim>& recorded = call.scope().value(*outputs[0]).integer;
+  call.give(bind_count(call, number, recorded ? *recorded : own_symbol(call), maximum(*then, *otherwise)).size);
 }
 
 constexpr Converter kDataSizesConverters[] = {
@@ -186,6 +220,7 @@ constexpr Converter kDataSizesConverters[] = {
     {"aten.repeat_interleave.Tensor", repeated_indices, !kComposed, kBindsSizes},
     {"aten.unique_consecutive.default", unique_consecutive, !kComposed, kBindsSizes},
     {"aten.where.default", nonzero_columns, !kComposed, kBindsSizes},
+    {"torch.sym_ite", chosen_size, !kComposed, kBindsSizes},
 };
 
 }  // namespace

@@ -175,6 +175,8 @@ void scan(Call& call) {
 
 constexpr Converter kReductionConverters[] = {
     {"aten._cdist_forward.default", distances},
+    {"aten._is_all_true.default", logical_over_axes<ops::all>},
+    {"aten._is_any_true.default", logical_over_axes<ops::any>},
     {"aten._log_softmax.default", along_axis<ops::log_softmax>},
     {"aten._pdist_forward.default", distances_of_pairs},
     {"aten._softmax.default", along_axis<ops::softmax>},

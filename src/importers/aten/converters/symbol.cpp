@@ -52,41 +52,21 @@ void negated(Call& call) {
   if (const auto x = call.number_at(0)) call.give_number(-*x);
 }
 
-// The result of a call, a bool.
-void give(Call& call, const Predicate& condition) {
-  const auto& outputs = call.node().outputs;
-  if (outputs.empty() || !outputs[0]) return;
-  call.graph().add(
-      ops::size_condition, {},
-      ops::SizeCondition{ops::kAnswer, to_string(condition), {}, static_cast<int64_t>(*outputs[0])});
-}
-
-std::optional<Predicate> condition_at(Call& call, size_t position) {
-  if (position >= call.node().arguments.size()) return std::nullopt;
-  const Argument& argument = call.node().arguments[position].argument;
-  if (const auto* known = std::get_if<bool>(&argument.value)) return *known ? always() : negation(always());
-  if (const auto* id = std::get_if<ValueId>(&argument.value)) {
-    if (auto condition = answer_of(call.graph(), *id)) return condition;
-  }
-  const std::optional<Dim> size = call.size_at(position);
-  return size ? std::optional(compare(Predicate::Kind::kNotEqual, *size, 0)) : std::nullopt;
-}
-
 // A condition on sizes, or a known value; data-dependent ones are left open.
 template <Predicate::Kind kKind, bool (*kOfReals)(double, double), bool kTurned = false>
 void symbol_comparison(Call& call) {
   const auto a = call.size_at(0), b = call.size_at(1);
-  if (a && b) return give(call, kTurned ? compare(kKind, *b, *a) : compare(kKind, *a, *b));
+  if (a && b) return give_answer(call, kTurned ? compare(kKind, *b, *a) : compare(kKind, *a, *b));
   const auto x = call.number_at(0), y = call.number_at(1);
-  if (x && y) give(call, kOfReals(*x, *y) ? always() : negation(always()));
+  if (x && y) give_answer(call, kOfReals(*x, *y) ? always() : negation(always()));
 }
 template <Predicate (*kJoin)(Predicate, Predicate)>
 void joined(Call& call) {
   auto a = condition_at(call, 0), b = condition_at(call, 1);
-  if (a && b) give(call, kJoin(std::move(*a), std::move(*b)));
+  if (a && b) give_answer(call, kJoin(std::move(*a), std::move(*b)));
 }
 void opposite(Call& call) {
-  if (const auto condition = condition_at(call, 0)) give(call, negation(*condition));
+  if (const auto condition = condition_at(call, 0)) give_answer(call, negation(*condition));
 }
 
 // torch's own text repeats the condition.
@@ -184,6 +164,39 @@ constexpr Converter kSymbolConverters[] = {
 };
 
 }  // namespace
+
+void give_answer(Call& call, const Predicate& condition) {
+  const auto& outputs = call.node().outputs;
+  if (outputs.empty() || !outputs[0]) return;
+  call.graph().add(
+      ops::size_condition, {},
+      ops::SizeCondition{ops::kAnswer, to_string(condition), {}, static_cast<int64_t>(*outputs[0])});
+}
+
+std::optional<Predicate> condition_at(Call& call, size_t position) {
+  if (position >= call.node().arguments.size()) return std::nullopt;
+  const Argument& argument = call.node().arguments[position].argument;
+  if (const auto* known = std::get_if<bool>(&argument.value)) return *known ? always() : negation(always());
+  if (const auto* id = std::get_if<ValueId>(&argument.value)) {
+    if (auto condition = answer_of(call.graph(), *id)) return condition;
+  }
+  const std::optional<Dim> size = call.size_at(position);
+  return size ? std::optional(compare(Predicate::Kind::kNotEqual, *size, 0)) : std::nullopt;
+}
+
+core::Value* compared(core::Graph& graph, const Predicate& condition) {
+  using Kind = Predicate::Kind;
+  if (condition.kind == Kind::kAnd || condition.kind == Kind::kOr) {
+    const Op& op = condition.kind == Kind::kAnd ? ops::logical_and : ops::logical_or;
+    return graph.call(op, {compared(graph, condition.parts[0]), compared(graph, condition.parts[1])});
+  }
+  const Op& op = condition.kind == Kind::kEqual      ? ops::equal
+                 : condition.kind == Kind::kNotEqual ? ops::not_equal
+                 : condition.kind == Kind::kLess     ? ops::less
+                                                     : ops::less_equal;
+  return graph.call(op, {size_scalar(graph, condition.left, DType::kI64),
+                         size_scalar(graph, condition.right, DType::kI64)});
+}
 
 std::optional<Predicate> answer_of(const core::Graph& graph, ValueId id) {
   std::optional<Predicate> found;
