@@ -104,7 +104,8 @@ def _whole_in_one_way(rows: Rows) -> str:
         name for name, each in rows.items() if any(row["dtype"] == "f32" and _is_whole(row) for row in each)
     ]
     others = [name for name in rows if name not in names]
-    text = f"In f32 {len(names)} of {len(rows)} models ({100 * len(names) / max(1, len(rows)):.1f} %) are whole in at least one of the two ways"
+    share = 100 * len(names) / max(1, len(rows))
+    text = f"In f32 {len(names)} of {len(rows)} models ({share:.1f} %) are whole in at least one of the two ways"
     return f"{text}; the others are {', '.join(others)}." if others else f"{text}."
 
 

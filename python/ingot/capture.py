@@ -102,7 +102,7 @@ class Capture:
         if isinstance(example, (torch.SymInt, int)):
             try:
                 return self.builder.value(name, ValueKind.INTEGER, 6, [self.dim(example)], None)
-            except UnsupportedError:  # an expression without a text form: the importer may know how it is computed
+            except UnsupportedError:  # no text form: the importer may know how it is computed
                 return self.builder.value(name, ValueKind.INTEGER, 6, [], None)
         if isinstance(example, (torch.SymFloat, float)):
             return self.builder.value(name, ValueKind.FLOAT, 10, [], None)

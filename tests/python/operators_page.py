@@ -28,6 +28,7 @@ with `require_full_compilation`, against eager by the [accuracy rule](../tests/p
     python tests/python/operators_page.py build/f32.jsonl
 
 - **whole**: all samples are right, in one engine. Samples that eager itself refuses do not count.
+- Operators that draw random numbers run with `random_seed=0`, so that [engines draw them](python.md#random-numbers).
 - **edge**: not counted, since complex or sparse tensors enter or leave the engine, or eager has no result on a CPU.
 - **partly**, **not**: some samples, or none, run in an engine; torch runs the others.
 

@@ -16,7 +16,7 @@ struct ControlArguments {
 };
 ControlArguments arguments_of(const Node& node);
 
-const ArgumentList& list_of(const ControlArguments& arguments, size_t index);  // empty if it is no list
+const ArgumentList& list_of(const ControlArguments& arguments, size_t index);  // empty if it is not a list
 std::vector<const Argument*> pointers(const ArgumentList& list);
 std::vector<TensorType> types_of(const std::vector<core::Value*>& values);
 

@@ -2,7 +2,8 @@
 // torch.associative_scan: a loop of log2(rows) iterations over whole tensors, whatever the number of rows is.
 //
 //   stride = 1
-//   while stride < rows:                                    x[i] is the combination of rows max(0, i - stride + 1)..i
+//   while stride < rows:                                    x[i] is the combination of rows max(0, i - stride
+//   + 1)..i
 //     x[i] = i < stride ? x[i] : combine(x[i - stride], x[i])
 //     stride = 2 * stride
 #include <algorithm>
@@ -54,8 +55,8 @@ std::optional<std::vector<core::Value*>> on_whole_tensors(core::Graph& body, con
     std::vector<core::Value*> operands;
     for (const core::Value* operand : node->operands) operands.push_back(whole.at(operand));
     if (!operands.empty() && !node->op->traits.has(Trait::kElementwise)) return std::nullopt;
-    const core::Node* copy = operands.empty() ? body.add_copy(*node, {})
-                                              : body.add(*node->op, std::move(operands), node->values);
+    const core::Node* copy =
+        operands.empty() ? body.add_copy(*node, {}) : body.add(*node->op, std::move(operands), node->values);
     for (size_t i = 0; i < node->results.size(); ++i) whole[node->results[i]] = copy->results[i];
   }
   std::vector<core::Value*> results;
@@ -95,8 +96,7 @@ void Importer::import_associative_scan(const Node& node) {
   const ControlArguments arguments = arguments_of(node);
   std::vector<const Argument*> list = pointers(list_of(arguments, 0));
   const auto scanned = static_cast<ptrdiff_t>(list.size());
-  const bool are_tensors =
-      std::ranges::all_of(list, [&](const Argument* each) { return is_tensor(*each); });
+  const bool are_tensors = std::ranges::all_of(list, [&](const Argument* each) { return is_tensor(*each); });
   if (arguments.graphs.size() != 1 || list.empty() || !are_tensors)
     refuse_node(node, "it has no graph, or no tensors");
   std::ranges::copy(pointers(list_of(arguments, 1)), std::back_inserter(list));

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "importers/aten/control_operands.h"
 #include "importers/aten/converters/answers.h"
 #include "importers/aten/converters/complex.h"
 #include "importers/aten/converters/promotion.h"
-#include "importers/aten/control_operands.h"
 #include "importers/aten/importer.h"
 #include "importers/aten/program/node_error.h"
 #include "ir/bound_symbol.h"

@@ -205,7 +205,8 @@ void chosen_size(Call& call) {
                              {compared(graph, *condition), size_scalar(graph, *then, DType::kI64),
                               size_scalar(graph, *otherwise, DType::kI64)});
   const std::optional<Dim>& recorded = call.scope().value(*outputs[0]).integer;
-  call.give(bind_count(call, number, recorded ? *recorded : own_symbol(call), maximum(*then, *otherwise)).size);
+  call.give(
+      bind_count(call, number, recorded ? *recorded : own_symbol(call), maximum(*then, *otherwise)).size);
 }
 
 constexpr Converter kDataSizesConverters[] = {
