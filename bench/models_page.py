@@ -105,7 +105,9 @@ def _whole_in_one_way(rows: Rows) -> str:
     ]
     others = [name for name in rows if name not in names]
     share = 100 * len(names) / max(1, len(rows))
-    text = f"In f32 {len(names)} of {len(rows)} models ({share:.1f} %) are whole in at least one of the two ways"
+    text = (
+        f"In f32 {len(names)} of {len(rows)} models ({share:.1f} %) are whole in at least one of the two ways"
+    )
     return f"{text}; the others are {', '.join(others)}." if others else f"{text}."
 
 
