@@ -143,9 +143,13 @@ def just_in_time(case: Architecture) -> Outcome:
     outcome.build_s = time.perf_counter() - start
     if outcome.kind == "right":
         _judge(outcome, wanted, compiled, case)
-    if outcome.kind != "crashed":
-        _describe(outcome, ingot.report(compiled))
-    if outcome.kind != "right":
+    try:
+        if outcome.kind != "crashed":
+            _describe(outcome, ingot.report(compiled))
+    except ingot.UserError as error:  # INGOT-U007: Dynamo made no graph
+        why = [line.strip() for line in str(error).splitlines() if "not traced" in line]
+        outcome.kind, outcome.message = "torch", f"torch.compile: {(why or [str(error)])[0]}"
+    if outcome.kind in ("wrong", "crashed"):
         _blame_torch(outcome, wanted, case)
     return outcome
 
