@@ -40,8 +40,8 @@ transformers library with small configurations, and plain torch models, all with
 `--write` makes this page.
 
 - **right**: all tensors of the result, also of caches, by the [accuracy rule](../tests/python/accuracy.py) against a run in f64.
-  **wrong**: some are not. **crashed**: an error, or the end of the process. **torch**: torch.compile or torch.export fails, or has
-  the same wrong result, without Ingot too.
+  (a bf16 model that does not run in f64: in f32). **wrong**: some are not. **crashed**: an error, or the end of the process.
+  **torch**: eager, torch.compile or torch.export fails, or has the same wrong result, without Ingot too.
 - **whole**: everything runs in engines, without graph breaks. *jit* is torch.compile, *aot* what `ingot.dynamo.compile` makes of a
   program of torch.export; a cell without a word says how many nodes engines run. Empty: not run. A model is whole when one of
   the two ways is: torch.export takes nothing that branches on data, torch.compile breaks its graph there, and a user may choose.
