@@ -33,7 +33,10 @@ bool reads_stored_weight(const StoredWeightForm& form, CpuFeatures features) {
          has_scaled_tiles(form.numbers, form.block, features);
 }
 
-bool is_f32(const Node& node) { return node.results[0]->type.dtype == DType::kF32; }
+bool has_template_of_products(const Node& node) {
+  const DType dtype = node.results[0]->type.dtype;
+  return dtype == DType::kF32 || dtype == DType::kF64;
+}
 
 }  // namespace
 
@@ -63,7 +66,7 @@ std::vector<Pass> own_passes(const Target& target) {
        .run = [=](Graph graph,
                   Rewrites& rewrites) { return widen_contractions(std::move(graph), dtype, rewrites); },
        .minimum_level = 3,
-       .why = "before expand_transposed_convolutions, which looks for f32"},
+       .why = "before expand_transposed_convolutions, which leaves out halves"},
       {.name = "keep_narrow_weights",
        .stage = Stage::kAdapt,
        .run =
@@ -83,7 +86,7 @@ std::vector<Pass> own_passes(const Target& target) {
        .stage = Stage::kAdapt,
        .run =
            [](Graph graph, Rewrites& rewrites) {
-             return expand_transposed_convolutions(std::move(graph), is_f32, rewrites);
+             return expand_transposed_convolutions(std::move(graph), has_template_of_products, rewrites);
            },
        .minimum_level = 3,
        .why = "before layouts: the kernel templates of its results request some"},

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cpu/compile/templates/convolution.h"
+#include "backends/cpu/compile/templates/depthwise.h"
 #include "backends/cpu/compile/templates/target.h"
 #include "backends/steps/members.h"
 #include "support/cpu_features.h"
@@ -54,7 +55,7 @@ double expected_at(const ConvolutionCase& c, const std::vector<int64_t>& place, 
       at.push_back(tap[dim - 1]);
       is_inside = is_inside && from[dim] >= 0 && from[dim] < c.input[dim];
     }
-    const double value = is_inside ? double{input.at(from)} : static_cast<double>(outside);
+    const double value = is_inside ? input.at(from) : static_cast<double>(outside);
     sum += value * weight.at(at);
   });
   return sum;
@@ -75,15 +76,15 @@ TEST_P(ConvolutionTemplate, EqualsTheSumOverTheWindow) {
   const bool has_bias = c.bias && is_floating(x);
   if (has_bias) operands.push_back(type_of(x, {c.weight[0]}));
   ops::Convolution attributes = attributes_of(c);
-  const int group = 32 / bit_width(x);
+  const int group = numbers_a_step(x);
   const int64_t outside = x == DType::kU8 ? 7 : 0;
-  const bool fits = group == 1 || (c.input[1] % group == 0 && c.groups == 1);
+  const bool fits = x == DType::kF64 ? !is_depthwise(operands, attributes)
+                                     : group == 1 || (c.input[1] % group == 0 && c.groups == 1);
   ASSERT_EQ(supports_convolution(operands, attributes, features_of(target)).yes, fits);
   if (!fits) return;
   LayoutRequest request = convolution_layouts(operands, attributes, features_of(target));
   for (size_t i = 0; i < operands.size(); ++i) operands[i].layout = *request.operands[i];
-  // Sums before any rounding.
-  TensorType result = type_of(is_floating(x) ? DType::kF32 : DType::kI32, convolution_result_shape(c));
+  TensorType result = type_of(sum_dtype(x), convolution_result_shape(c));
   result.shape[0] = Dim::symbol("B");
   result.layout = *request.results[0];
   SymbolValues symbols{{"B", c.input[0]}};
@@ -98,7 +99,7 @@ TEST_P(ConvolutionTemplate, EqualsTheSumOverTheWindow) {
     for_each_index(convolution_result_shape(c), [&](const std::vector<int64_t>& place) {
       const double sum = expected_at(c, place, buffers[0], buffers[1], outside);
       const double expected = sum + (has_bias ? buffers[2].at({place[1]}) : 0);
-      ASSERT_NEAR(buffers.back().at(place), expected, is_floating(x) ? 1e-4 : 0)
+      ASSERT_NEAR(buffers.back().at(place), expected, 1e-4 * share_of_error(x))
           << testing::PrintToString(place) << ", " << plan.tactic;
     });
     buffers.pop_back();
@@ -136,8 +137,9 @@ const ConvolutionCase kConvolutionCases[] = {
 INSTANTIATE_TEST_SUITE_P(
     Shapes, ConvolutionTemplate,
     testing::Combine(testing::ValuesIn(kConvolutionCases),
-                     testing::Values(Multiplication{"x86-64-v3"}, Multiplication{"x86-64-v4"}, kMultiplyPairs,
-                                     kMultiplyQuads, kMultiplyBytes, kMultiplyBytesWide)),
+                     testing::Values(Multiplication{"x86-64-v3"}, Multiplication{"x86-64-v4"},
+                                     kMultiplyDoubles, kMultiplyDoublesWide, kMultiplyPairs, kMultiplyQuads,
+                                     kMultiplyBytes, kMultiplyBytesWide)),
     multiplication_test_name<ConvolutionCase>);
 
 }  // namespace

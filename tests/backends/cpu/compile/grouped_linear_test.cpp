@@ -34,7 +34,7 @@ double expected_product(const GroupedCase& c, const std::vector<HostBuffer>& buf
   const int64_t group = group_of(c, row);
   double sum = 0;
   for (int64_t k = 0; group >= 0 && k < c.depth; ++k)
-    sum += double{buffers[0].at({row, k})} * buffers[1].at({group, column, k});
+    sum += buffers[0].at({row, k}) * buffers[1].at({group, column, k});
   return sum;
 }
 
@@ -51,12 +51,12 @@ TEST_P(GroupedLinearTemplate, MultipliesEachRowByTheWeightOfItsGroup) {
   const auto groups = static_cast<int64_t>(c.ends.size());
   std::vector<TensorType> operands{
       {x, {s, c.depth}, {}}, {w, {groups, c.columns, c.depth}, {}}, {c.index, {groups}, {}}};
-  const bool fits = c.depth % (32 / bit_width(x)) == 0;
+  const bool fits = c.depth % numbers_a_step(x) == 0;
   ASSERT_EQ(supports_grouped_linear(operands, features_of(target)).yes, fits);
   if (!fits) return;
   const LayoutRequest request = grouped_linear_layouts(operands, features_of(target));
   for (size_t i = 0; i < operands.size(); ++i) operands[i].layout = request.operands[i].value_or(Layout{});
-  const TensorType result{DType::kF32, {s, c.columns}, {}};  // sums before any rounding
+  const TensorType result{sum_dtype(x), {s, c.columns}, {}};
   const SymbolValues symbols{{"S", c.rows}};
   std::vector<HostBuffer> buffers{random_buffer(operands[0], symbols, 1),
                                   random_buffer(operands[1], symbols, 2), HostBuffer(operands[2], symbols),
@@ -64,7 +64,7 @@ TEST_P(GroupedLinearTemplate, MultipliesEachRowByTheWeightOfItsGroup) {
   for (int64_t i = 0; i < groups; ++i)
     buffers[2].set({i}, static_cast<float>(c.ends[static_cast<size_t>(i)]));
   run_template(plan_grouped_linear(operands, plain_epilogue(result), {{"S", {}}}, target), symbols, buffers);
-  const double scale = w == DType::kI8 ? 100 : 1;
+  const double scale = share_of_error(x) * (w == DType::kI8 ? 100 : 1);
   for_each_index({c.rows, c.columns}, [&](const std::vector<int64_t>& at) {
     ASSERT_NEAR(buffers[3].at(at), expected_product(c, buffers, at[0], at[1]),
                 scale * 4e-5 * std::sqrt(static_cast<double>(c.depth)))
@@ -96,6 +96,8 @@ constexpr Multiplication kGroupedMultiplications[] = {
     {"x86-64-v3", DType::kF32, DType::kF16},
     {"x86-64-v4", DType::kF32, DType::kF16},
     {"x86-64-v3", DType::kF32, DType::kI8},
+    kMultiplyDoubles,
+    kMultiplyDoublesWide,
     kMultiplyPairs,
 };
 

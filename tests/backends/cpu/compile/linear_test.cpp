@@ -24,14 +24,14 @@ void PrintTo(const LinearCase& c, std::ostream* out) {
 class LinearTemplate : public testing::TestWithParam<std::tuple<LinearCase, Multiplication>> {};
 
 // A weight [n, k] in the layout that the template asks for.
-std::vector<float> expected_result(const LinearCase& c, const HostBuffer& input, const HostBuffer& weight,
-                                   const HostBuffer* bias) {
-  std::vector<float> result(c.rows * c.columns);
+std::vector<double> expected_result(const LinearCase& c, const HostBuffer& input, const HostBuffer& weight,
+                                    const HostBuffer* bias) {
+  std::vector<double> result(c.rows * c.columns);
   for (int64_t m = 0; m < c.rows; ++m) {
     for (int64_t n = 0; n < c.columns; ++n) {
       double sum = bias ? bias->at({n}) : 0;
-      for (int64_t k = 0; k < c.depth; ++k) sum += double{input.at({m, k})} * weight.at({n, k});
-      result[m * c.columns + n] = static_cast<float>(sum);
+      for (int64_t k = 0; k < c.depth; ++k) sum += input.at({m, k}) * weight.at({n, k});
+      result[m * c.columns + n] = sum;
     }
   }
   return result;
@@ -48,18 +48,17 @@ TEST_P(LinearTemplate, EqualsTheSumOfProducts) {
   std::vector<TensorType> operands{{x, {m, c.depth}, {}}, {w, {c.columns, c.depth}, {}}};
   const bool has_bias = c.bias && is_floating(x);
   if (has_bias) operands.push_back({x, {c.columns}, {}});
-  const bool fits = c.depth % (32 / bit_width(x)) == 0;
+  const bool fits = c.depth % numbers_a_step(x) == 0;
   ASSERT_EQ(supports_linear(operands, features_of(target)).yes, fits);
   if (!fits) return;
   LayoutRequest request = linear_layouts(operands, features_of(target));
   for (size_t i = 0; i < operands.size(); ++i) operands[i].layout = request.operands[i].value_or(Layout{});
-  // Sums before any rounding.
-  TensorType result{is_floating(x) ? DType::kF32 : DType::kI32, {m, c.columns}, {}};
+  TensorType result{sum_dtype(x), {m, c.columns}, {}};
   SymbolValues symbols{{"M", c.rows}};
   std::vector<HostBuffer> buffers;
   for (const TensorType& type : operands) buffers.push_back(random_buffer(type, symbols, buffers.size()));
   auto expected = expected_result(c, buffers[0], buffers[1], has_bias ? &buffers[2] : nullptr);
-  const double scale = !is_floating(x) ? 0 : w == DType::kI8 ? 100 : 1;
+  const double scale = share_of_error(x) * (w == DType::kI8 ? 100 : 1);
   for (const PanelTactic& tactic : tactics_to_try(linear_tactics(operands, features_of(target)), c.rows)) {
     const auto plan = plan_linear(operands, plain_epilogue(result), {{"M", {}}}, target, tactic);
     buffers.push_back(HostBuffer(result, symbols));
@@ -91,6 +90,8 @@ constexpr Multiplication kMultiplications[] = {
     {"x86-64-v4", DType::kF32, DType::kE4M3},
     {"x86-64-v3", DType::kF32, DType::kE5M2},
     {"x86-64-v4", DType::kF32, DType::kE5M2},
+    kMultiplyDoubles,
+    kMultiplyDoublesWide,
     kMultiplyPairs,
     kMultiplyQuads,
     kMultiplyBytes,

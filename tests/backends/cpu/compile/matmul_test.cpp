@@ -61,7 +61,7 @@ double expected_at(const MatmulCase& c, const std::vector<HostBuffer>& operands,
     for (size_t dim = 0; dim + 2 < shape.size(); ++dim)
       index.push_back(shape[dim] == 1 ? 0 : place[dim + shift]);
     index.insert(index.end(), {row, column});
-    return double{operands[i].at(index)};
+    return operands[i].at(index);
   };
   double sum = 0;
   for (int64_t k = 0; k < c.a.back(); ++k) {
@@ -79,13 +79,13 @@ TEST_P(MatmulTemplate, EqualsTheSumOfProducts) {
   target.device = level;
   std::vector<TensorType> operands = operand_types(c);
   for (TensorType& type : operands) type.dtype = dtype;
-  const bool fits = dtype == DType::kF32 || operands[0].shape.back().constant().value_or(1) % 2 == 0;
+  const bool fits = operands[0].shape.back().constant().value_or(1) % numbers_a_step(dtype) == 0;
   ASSERT_EQ(supports_matmul(operands, features_of(target)).yes, fits);
   if (!fits) return;
   LayoutRequest request = matmul_layouts(operands);
   EXPECT_FALSE(request.operands[0] || request.operands[1]);  // all of them are taken as they are
   std::vector<int64_t> shape = result_shape(c);
-  TensorType result{DType::kF32, Shape(shape.begin(), shape.end()), {}};
+  TensorType result{sum_dtype(dtype), Shape(shape.begin(), shape.end()), {}};
   result.shape.back() = operands[1].shape.back();
   SymbolTable table{{"K", {}}, {"N", {}}};
   TemplateKernel plan = plan_matmul(operands, result, plain_epilogue(result), table, target);
@@ -96,7 +96,7 @@ TEST_P(MatmulTemplate, EqualsTheSumOfProducts) {
   buffers.push_back(HostBuffer(result, symbols));
   run_template(plan, symbols, buffers);
   for_each_index(shape, [&](const std::vector<int64_t>& place) {
-    ASSERT_NEAR(buffers.back().at(place), expected_at(c, buffers, place), 1e-5)
+    ASSERT_NEAR(buffers.back().at(place), expected_at(c, buffers, place), 1e-5 * share_of_error(dtype))
         << testing::PrintToString(place);
   });
 }
@@ -113,7 +113,8 @@ const MatmulCase kMatmulCases[] = {{{3, 4}, {4, 5}},
 INSTANTIATE_TEST_SUITE_P(Shapes, MatmulTemplate,
                          testing::Combine(testing::ValuesIn(kMatmulCases),
                                           testing::Values(Multiplication{"x86-64-v3"},
-                                                          Multiplication{"x86-64-v4"}, kMultiplyPairs)),
+                                                          Multiplication{"x86-64-v4"}, kMultiplyDoubles,
+                                                          kMultiplyDoublesWide, kMultiplyPairs)),
                          multiplication_test_name<MatmulCase>);
 
 }  // namespace

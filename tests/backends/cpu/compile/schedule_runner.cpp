@@ -40,11 +40,11 @@ HostBuffer::HostBuffer(const TensorType& type, const SymbolValues& symbols) : la
   for (int64_t i = 0; i < kGuardCount; ++i) write_double(values_.view(), {{count_ + i}}, kGuard);
 }
 
-float HostBuffer::at(const std::vector<int64_t>& index) const {
-  return static_cast<float>(read_double(values_.view(), {{offset(index)}}));
+double HostBuffer::at(const std::vector<int64_t>& index) const {
+  return read_double(values_.view(), {{offset(index)}});
 }
 
-void HostBuffer::set(const std::vector<int64_t>& index, float value) {
+void HostBuffer::set(const std::vector<int64_t>& index, double value) {
   write_double(values_.view(), {{offset(index)}}, value);
 }
 

@@ -2,6 +2,7 @@
 // Runs a plan of a kernel template on host memory, split unevenly, as threads would.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -20,8 +21,8 @@ namespace ingot::core::cpu {
 class HostBuffer {
  public:
   HostBuffer(const TensorType& type, const SymbolValues& symbols);
-  float at(const std::vector<int64_t>& index) const;
-  void set(const std::vector<int64_t>& index, float value);  // rounded
+  double at(const std::vector<int64_t>& index) const;
+  void set(const std::vector<int64_t>& index, double value);  // rounded
   std::byte* data() { return values_.data.get(); }
   DType dtype() const { return values_.dtype; }
   bool guard_is_whole() const;
@@ -44,6 +45,8 @@ struct Multiplication {
   DType a = DType::kF32, b = DType::kF32;
 };
 void PrintTo(const Multiplication& multiplication, std::ostream* out);
+inline constexpr Multiplication kMultiplyDoubles{"x86-64-v3", DType::kF64, DType::kF64};
+inline constexpr Multiplication kMultiplyDoublesWide{"x86-64-v4", DType::kF64, DType::kF64};
 inline constexpr Multiplication kMultiplyPairs{"x86-64-v4+bf16", DType::kBF16, DType::kBF16};
 inline constexpr Multiplication kMultiplyQuads{"x86-64-v4+vnni", DType::kU8, DType::kI8};
 inline constexpr Multiplication kMultiplyBytes{"x86-64-v3", DType::kU8, DType::kI8};
@@ -61,6 +64,15 @@ std::string multiplication_test_name(const testing::TestParamInfo<std::tuple<Cas
   return test_name(testing::PrintToString(std::get<0>(info.param)),
                    testing::PrintToString(std::get<1>(info.param)));
 }
+
+// Adjacent numbers that a step multiplies.
+inline int numbers_a_step(DType dtype) { return std::max(32 / bit_width(dtype), 1); }
+// The dtype of a template's sums, before any rounding.
+inline DType sum_dtype(DType dtype) {
+  return dtype == DType::kF64 ? dtype : is_floating(dtype) ? DType::kF32 : DType::kI32;
+}
+// How far sums of products may be off, beside those of f32.
+inline double share_of_error(DType dtype) { return dtype == DType::kF64 ? 1e-9 : is_floating(dtype) ? 1 : 0; }
 
 // The tactics that a case is run with: all for a few sizes, else the default.
 inline std::vector<PanelTactic> tactics_to_try(std::vector<PanelTactic> ranked, int64_t size) {

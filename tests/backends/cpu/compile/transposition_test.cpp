@@ -27,28 +27,30 @@ Layout layout_of(const std::vector<int>& order) {
   return std::ranges::is_sorted(order) ? Layout{} : Layout::permutation(order);
 }
 
-// The same for elements of 16 bits, whose values are their numbers in the storage of `c.from`.
-void expect_halves_move(Graph& graph, Value* x, const TranspositionCase& c, const Target& target,
-                        const SymbolValues& symbols) {
+// The same for elements of another width, whose values are their numbers in the storage of `c.from`.
+template <typename Element>
+void expect_elements_move(Graph& graph, Value* x, DType dtype, const TranspositionCase& c,
+                          const Target& target, const SymbolValues& symbols) {
   TensorType type = x->type;
-  type.dtype = DType::kBF16;
-  Value* half = graph.add_input("half", type);
-  const Node* node = graph.add(ops::relayout, {half}, ops::Relayout{layout_of(c.to)});
-  std::vector<HostBuffer> buffers{HostBuffer(half->type, symbols),
+  type.dtype = dtype;
+  Value* other = graph.add_input(std::string(name(dtype)), type);
+  const Node* node = graph.add(ops::relayout, {other}, ops::Relayout{layout_of(c.to)});
+  ASSERT_TRUE(supports_transposition(*node).yes);
+  std::vector<HostBuffer> buffers{HostBuffer(other->type, symbols),
                                   HostBuffer(node->results[0]->type, symbols)};
-  auto* from = reinterpret_cast<uint16_t*>(buffers[0].data());
-  const auto* to = reinterpret_cast<const uint16_t*>(buffers[1].data());
+  auto* from = reinterpret_cast<Element*>(buffers[0].data());
+  const auto* to = reinterpret_cast<const Element*>(buffers[1].data());
   const std::vector<Dim> shape(c.shape.begin(), c.shape.end());
   const auto offset = [&](const TensorType& of, const std::vector<int64_t>& place) {
     const std::vector<Dim> index(place.begin(), place.end());
     return *storage_offset(of.layout, shape, index).constant();
   };
   for_each_index(c.shape, [&](const auto& place) {
-    from[offset(type, place)] = static_cast<uint16_t>(offset(type, place));
+    from[offset(type, place)] = static_cast<Element>(offset(type, place));
   });
   run_template(plan_transposition(*node, graph.symbols, target), symbols, buffers);
   for_each_index(c.shape, [&](const auto& place) {
-    ASSERT_EQ(to[offset(node->results[0]->type, place)], static_cast<uint16_t>(offset(type, place)))
+    ASSERT_EQ(to[offset(node->results[0]->type, place)], static_cast<Element>(offset(type, place)))
         << testing::PrintToString(place);
   });
 }
@@ -78,7 +80,8 @@ TEST_P(Transposition, MovesEachElement) {
     for_each_index(c.shape, [&](const std::vector<int64_t>& place) {
       ASSERT_EQ(buffers[1].at(place), buffers[0].at(place)) << testing::PrintToString(place);
     });
-    expect_halves_move(graph, x, c, target, symbols);
+    expect_elements_move<uint16_t>(graph, x, DType::kBF16, c, target, symbols);
+    expect_elements_move<uint64_t>(graph, x, DType::kI64, c, target, symbols);
   }
 }
 

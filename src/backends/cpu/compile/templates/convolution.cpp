@@ -17,10 +17,10 @@ namespace {
 // Panels must not cross groups, so their width divides a group's columns: with groups, vectors may be short.
 TileShape tile_of(int64_t columns, int64_t groups, CpuFeatures features, DType a, DType b) {
   if (groups == 1) return choose_tile(columns, features, a, b);
-  int lanes = features.has(CpuFeature::kX86V4) ? 16 : 8;
+  int lanes = (features.has(CpuFeature::kX86V4) ? 512 : 256) / bit_width(a);
   while (columns % lanes != 0) lanes /= 2;
   int vectors = columns / lanes % 2 == 0 ? 2 : 1;
-  return {6, vectors, lanes};
+  return {.rows = 6, .vectors = vectors, .lanes = lanes, .a = a, .b = b};
 }
 
 int64_t group_columns(const TensorType& weight, const ops::Convolution& attributes) {
@@ -90,6 +90,8 @@ Fit supports_convolution(std::span<const TensorType> operands, const ops::Convol
   if (group > 1 && (attributes.groups != 1 || *operands[0].shape[1].constant() % group != 0))
     return {false,
             fmt::format("products of {} need channels in groups of {}, and one group", name(a), group)};
+  if (a == DType::kF64 && is_depthwise(operands, attributes))
+    return {false, "depthwise convolutions of f64 have no kernel template"};
   size_t spatial = operands[0].rank() - 2;
   if (spatial < 1 || spatial > 3) return {false, "the convolution template supports 1 to 3 spatial dims"};
   return {};

@@ -83,8 +83,8 @@ class GroupedKernel {
   TileFunctions tiles(const TileShape& tile) {
     return {scaffold_.code, tile, TileOperand::kRows, {1, problem_.steps(), std::nullopt}, true};
   }
-  llvm::Value* table() { return scaffold_.scratch(sums_bytes(problem_.tile)); }
-  llvm::Value* converted() { return scaffold_.scratch(sums_bytes(problem_.tile) + problem_.table_bytes()); }
+  llvm::Value* table() { return scaffold_.scratch(problem_.tile.sums_bytes()); }
+  llvm::Value* converted() { return scaffold_.scratch(problem_.tile.sums_bytes() + problem_.table_bytes()); }
   llvm::Value* end_of(llvm::Value* group) {
     llvm::Type* type = stored_type(builder_, problem_.operands[2].dtype);
     llvm::Value* place = builder_.CreateGEP(type, scaffold_.buffers[2], group);
@@ -147,8 +147,8 @@ class GroupedKernel {
   void emit_rows_without_group(llvm::Value* begin) {
     const TileShape& tile = problem_.tile;
     llvm::Value* zeros = llvm::Constant::getNullValue(stored_type(builder_, tile.sum(), tile.lanes));
-    for (int64_t i = 0; i < int64_t{tile.rows} * tile.columns(); i += tile.lanes)
-      store_lanes(builder_, tile.sum(), zeros, scaffold_.scratch(i * int64_t{sizeof(float)}));
+    for (int64_t place = 0; place < tile.sums_bytes(); place += tile.vector_bytes())
+      store_lanes(builder_, tile.sum(), zeros, scaffold_.scratch(place));
     emit_loop(builder_, begin, rows_, problem_.tile.rows, [&](llvm::Value* row) {
       scaffold_.for_each_item([&](llvm::Value* panel) { emit_epilogue(row, rows_from(row, rows_), panel); });
     });
@@ -208,7 +208,7 @@ TemplateKernel plan_grouped_linear(std::span<const TensorType> operands, const l
   const int64_t rows = problem.rows.constant().value_or(kManyRows);
   const int64_t panel = problem.depth * problem.tile.columns();
   plan.launch.item_cost = std::max(panel * rows / 50, panel * std::min(rows, problem.groups) / 4);
-  plan.launch.scratch_bytes = sums_bytes(problem.tile) + problem.table_bytes() + problem.converted_bytes();
+  plan.launch.scratch_bytes = problem.tile.sums_bytes() + problem.table_bytes() + problem.converted_bytes();
   plan.key = fmt::format("grouped_linear {}", to_string(problem.tile)) +
              describe_problem(operands, epilogue, plan.launch.symbols, symbols);
   plan.compile = [problem = std::move(problem), features = features_of(target),

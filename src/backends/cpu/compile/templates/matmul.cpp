@@ -30,7 +30,6 @@ struct MatmulProblem {
   Dim steps() const { return core::ceil_divide(depth, tile.group()); }
   bool whole_columns() const { return columns.is_constant() && *columns.constant() % tile.columns() == 0; }
   bool b_is_transposed() const { return !is_innermost(operands[1], operands[1].rank() - 1); }
-  int64_t sums_bytes() const { return int64_t{tile.rows} * tile.columns() * int64_t{sizeof(float)}; }
   int64_t table_bytes() const { return round_up(tile.rows * int64_t{sizeof(void*)}, 64); }
 };
 
@@ -46,7 +45,8 @@ class MatmulKernel {
                                                                    {},
                                                                    problem.tile.rows,
                                                                    problem.tile.columns(),
-                                                                   problem.whole_columns()})) {}
+                                                                   problem.whole_columns(),
+                                                                   problem.tile.sum()})) {}
 
   Image emit(const std::vector<std::string>& arguments) {
     scaffold_.load_arguments(2 + problem_.epilogue.buffers.size() - 1, arguments);
@@ -69,8 +69,8 @@ class MatmulKernel {
 
  private:
   llvm::Value* number(int64_t value) { return scaffold_.number(value); }
-  llvm::Value* table() { return scaffold_.scratch(problem_.sums_bytes()); }
-  llvm::Value* panel() { return scaffold_.scratch(problem_.sums_bytes() + problem_.table_bytes()); }
+  llvm::Value* table() { return scaffold_.scratch(problem_.tile.sums_bytes()); }
+  llvm::Value* panel() { return scaffold_.scratch(problem_.tile.sums_bytes() + problem_.table_bytes()); }
 
   void emit_item(llvm::Value* first, llvm::Value* column) {
     auto place = [&](const MatrixOperand& operand, size_t i) {
@@ -97,14 +97,14 @@ class MatmulKernel {
   }
 
   llvm::Value* panel_at(llvm::Value* step, int v) {
-    return scaffold_.float_at(panel(),
-                              scaffold_.plus(scaffold_.times(step, problem_.tile.columns()), v * lanes_));
+    llvm::Value* words = scaffold_.plus(scaffold_.times(step, problem_.tile.columns()), v * lanes_);
+    return builder_.CreateGEP(stored_type(builder_, problem_.tile.word()), panel(), words);
   }
 
   // B is row-major like the panel, in which the rows of a step alternate. Missing columns read as zero.
   void pack_rows(const PlacedMatrix& b, llvm::Value* column, llvm::Value* columns) {
     const int group = problem_.tile.group();
-    const DType raw = group == 1 ? DType::kF32 : DType::kI16;
+    const DType raw = group == 1 ? problem_.tile.a : DType::kI16;
     emit_loop(builder_, number(0), steps_, 1, [&](llvm::Value* step) {
       for (int v = 0; v < problem_.tile.vectors; ++v) {
         llvm::Value* mask = nullptr;
@@ -126,6 +126,7 @@ class MatmulKernel {
   // for whole squares.
   void pack_columns(const PlacedMatrix& b, llvm::Value* column) {
     llvm::Value* last = scaffold_.plus(columns_, -1);
+    const DType word = problem_.tile.word();
     emit_loop(builder_, number(0), steps_, lanes_, [&](llvm::Value* step) {
       llvm::Value* mask = first_lanes(builder_, builder_.CreateNSWSub(steps_, step), lanes_);
       llvm::Value* row = scaffold_.times(step, problem_.tile.group());
@@ -133,12 +134,11 @@ class MatmulKernel {
         std::vector<llvm::Value*> square;
         for (int i = 0; i < lanes_; ++i) {
           llvm::Value* existing = scaffold_.smaller(scaffold_.plus(column, v * lanes_ + i), last);
-          square.push_back(load_lanes(builder_, DType::kF32, b.at(builder_, row, existing), lanes_, mask));
+          square.push_back(load_lanes(builder_, word, b.at(builder_, row, existing), lanes_, mask));
         }
         square = transpose_lanes(builder_, std::move(square));
         for (int i = 0; i < lanes_; ++i) {
-          store_lanes(builder_, DType::kF32, square[static_cast<size_t>(i)],
-                      panel_at(scaffold_.plus(step, i), v));
+          store_lanes(builder_, word, square[static_cast<size_t>(i)], panel_at(scaffold_.plus(step, i), v));
         }
       }
     });
@@ -198,7 +198,7 @@ TemplateKernel plan_matmul(std::span<const TensorType> operands, const TensorTyp
   int64_t rows = std::min(problem.rows.constant().value_or(kItemRows), kItemRows);
   plan.launch.item_cost = problem.depth.constant().value_or(64) * tile.columns() * (rows + tile.rows) / 50;
   Dim panel = ceil_divide(problem.steps(), tile.lanes) * Dim(tile.lanes * tile.step_bytes());
-  plan.launch.scratch_bytes = panel + Dim(problem.sums_bytes() + problem.table_bytes());
+  plan.launch.scratch_bytes = panel + Dim(tile.sums_bytes() + problem.table_bytes());
   plan.key = "matmul " + to_string(tile) + describe_problem(operands, epilogue, plan.launch.symbols, symbols);
   plan.compile = [problem = std::move(problem), features = features_of(target),
                   arguments = plan.launch.symbols] {

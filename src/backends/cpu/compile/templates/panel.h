@@ -16,9 +16,6 @@ inline TileShape converted_tile(TileShape tile) {
   tile.b = tile.a;
   return tile;
 }
-inline int64_t sums_bytes(const TileShape& tile) {
-  return int64_t{tile.rows} * tile.columns() * int64_t{sizeof(float)};
-}
 
 // Layout of weights with columns in dim `columns`: {.., columns/panel, others in `order`, columns%panel};
 // with pairs of the innermost of `order` innermost.

@@ -85,7 +85,7 @@ class PanelKernel {
 
   // Scratch: sums, table of row pointers, converted panel, extra.
   RowRequest request(llvm::Value* row, llvm::Value* rows, llvm::Value* group) {
-    const int64_t table = sums_bytes(problem_.tile), panel = table + table_bytes(problem_);
+    const int64_t table = problem_.tile.sums_bytes(), panel = table + table_bytes(problem_);
     return {builder_,
             scaffold_.dims,
             scaffold_.buffers,
@@ -96,7 +96,7 @@ class PanelKernel {
             stored_type(builder_, problem_.tile.a),
             scaffold_.scratch(panel + converted_bytes(problem_))};
   }
-  llvm::Value* converted() { return scaffold_.scratch(sums_bytes(problem_.tile) + table_bytes(problem_)); }
+  llvm::Value* converted() { return scaffold_.scratch(problem_.tile.sums_bytes() + table_bytes(problem_)); }
 
   llvm::Value* tiles_a_block(llvm::Value* tiles) {
     const int64_t tile_bytes =
@@ -217,7 +217,7 @@ TemplateKernel plan_panels(PanelProblem problem, const std::string& key, const T
   // Per nanosecond a core does about 50 multiply-adds, or reads about 4 f32 values from memory.
   plan.launch.item_cost = std::max(depth * tile.columns() * tile.rows / 50, depth * tile.columns() / 4);
   plan.launch.scratch_bytes =
-      sums_bytes(tile) + table_bytes(problem) + converted_bytes(problem) + problem.extra_bytes;
+      tile.sums_bytes() + table_bytes(problem) + converted_bytes(problem) + problem.extra_bytes;
   plan.tactic = name(problem.tactic, tile);
   plan.key = fmt::format("{} {} {} rows {} segments {} count {} groups {} columns {} dim {} {}", problem.name,
                          to_string(tile), plan.tactic, problem.rows.to_string(), problem.segments,

@@ -26,7 +26,7 @@ struct Candidate {
 
 // x86-64-v4 has 32 registers of 16 f32, v3 has 16 of 8: MR * vectors accumulators + one row of B + one
 // broadcast of A must fit. 8x48 reached 96 % of the FMA roof on Zen 4, 12x32 was 10 %
-// slower. The 32 registers of 4 f32 of aarch64 are taken as 16 of 8.
+// slower. The 32 registers of 4 f32 of aarch64 are taken as 16 of 8. Registers hold half as many f64.
 constexpr std::array kWide{Candidate{{8, 3, 16}, 1.0}, Candidate{{6, 4, 16}, 1.0},
                            Candidate{{8, 2, 16}, 1.01}, Candidate{{8, 1, 16}, 1.1}};
 constexpr std::array kNarrow{Candidate{{6, 2, 8}, 1.0}, Candidate{{4, 3, 8}, 1.02},
@@ -57,7 +57,7 @@ struct TileBody {
   llvm::Type* vector() const {  // also of one lane
     return llvm::FixedVectorType::get(stored_type(builder, shape.sum()), static_cast<unsigned>(shape.lanes));
   }
-  llvm::Align alignment() const { return llvm::Align(shape.lanes * sizeof(float)); }
+  llvm::Align alignment() const { return llvm::Align(static_cast<uint64_t>(shape.vector_bytes())); }
 
   llvm::Value* b_row(llvm::Value* b, llvm::Value* step) const {
     return builder.CreateGEP(builder.getInt8Ty(), b,
@@ -66,7 +66,7 @@ struct TileBody {
 
   bool multiplies_pairs() const { return shape.a == DType::kBF16; }
   bool multiplies_bytes() const { return shape.a == DType::kU8; }
-  llvm::Type* word() const { return stored_type(builder, shape.group() == 1 ? DType::kF32 : DType::kI32); }
+  llvm::Type* word() const { return stored_type(builder, shape.word()); }
   llvm::Type* pairs() const { return llvm::FixedVectorType::get(builder.getBFloatTy(), 2 * shape.lanes); }
   llvm::Type* shorts() const { return llvm::FixedVectorType::get(builder.getInt16Ty(), 2 * shape.lanes); }
 
@@ -94,7 +94,7 @@ struct TileBody {
     llvm::Value* place =
         builder.CreateConstGEP1_64(builder.getInt8Ty(), b, v * shape.step_bytes() / shape.vectors);
     if (multiplies_pairs()) return builder.CreateAlignedLoad(pairs(), place, alignment());
-    if (shape.b == DType::kF32 || multiplies_bytes())
+    if (shape.b == shape.a || multiplies_bytes())
       return builder.CreateAlignedLoad(vector(), place, alignment());
     return load_as_float(builder, shape.b, place, shape.lanes);
   }
@@ -259,7 +259,7 @@ bool multiplies_bf16(CpuFeatures features) {
 bool has_tiles(DType a, DType b, CpuFeatures features) {
   if (a == DType::kBF16) return b == a && multiplies_bf16(features);
   if (a == DType::kU8) return b == DType::kI8;
-  return a == DType::kF32 && (b == a || ops::is_narrow_weight(b));
+  return (a == DType::kF64 && b == a) || (a == DType::kF32 && (b == a || ops::is_narrow_weight(b)));
 }
 
 TileShape choose_tile(int64_t columns, CpuFeatures features, DType a, DType b) {
@@ -267,13 +267,14 @@ TileShape choose_tile(int64_t columns, CpuFeatures features, DType a, DType b) {
   const std::span<const Candidate> candidates = candidates_for(features, a == DType::kU8 && !sums_quads);
   const Candidate* best = &candidates[0];
   auto cost = [&](const Candidate& candidate) {
-    int64_t width = candidate.shape.columns();
+    const int64_t width = candidate.shape.columns() / (a == DType::kF64 ? 2 : 1);
     return candidate.slowdown * static_cast<double>((columns + width - 1) / width * width);
   };
   for (const Candidate& candidate : candidates) {
     if (columns > 0 && cost(candidate) < cost(*best)) best = &candidate;
   }
   TileShape tile = best->shape;
+  if (a == DType::kF64) tile.lanes /= 2;
   tile.a = a;
   tile.b = b;
   tile.sums_quads = sums_quads;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The microkernel: the inner loop of every contraction, C[MR][NR] = A[MR][K] * B[K][NR], with sums in f32 or
-// i32.
+// The microkernel: the inner loop of every contraction, C[MR][NR] = A[MR][K] * B[K][NR], with sums in f32,
+// f64 or i32.
 //
 //   for each block of KC steps of K                  (kLongestRun)
 //     for each step k of the block
@@ -8,10 +8,11 @@
 //       for each of MR rows: broadcast A[row][k], multiply-add into the row's `vectors` accumulators
 //     add the MR x NR accumulators to C                (stored directly if K <= KC)
 //
-// A step multiplies 32 bits of each row of A: one f32, two adjacent bf16 with the pairs of a row of B
-// [K/2][NR][2], or four u8 with the quads of i8 of [K/4][NR][4]. Narrow numbers of B beside f32 are converted
-// as they are loaded. Without an instruction for sums of four products of bytes, the even and the odd bytes
-// of both become i16, whose pairs are multiplied and added: exact, and half as many instructions as in f32.
+// A step multiplies a word of each row of A: one f64, or 32 bits, which are one f32, two adjacent bf16 with
+// the pairs of a row of B [K/2][NR][2], or four u8 with the quads of i8 of [K/4][NR][4]. Narrow numbers of B
+// beside f32 are converted as they are loaded. Without an instruction for sums of four products of bytes, the
+// even and the odd bytes of both become i16, whose pairs are multiplied and added: exact, and half as many
+// instructions as in f32.
 //
 // MR is TileShape::rows, NR TileShape::columns(). The loops around it are in panel_kernel.h, matmul.h and
 // attention_blocks.cpp.
@@ -31,12 +32,15 @@ struct TileShape {
   int rows;
   int vectors;
   int lanes;                // sums per vector register
-  DType a = DType::kF32;    // f32, bf16 if both are, or u8
+  DType a = DType::kF32;    // f32, f64 or bf16 if both are, or u8
   DType b = DType::kF32;    // beside f32 also bf16, f16 and i8; beside u8 i8
   bool sums_quads = false;  // u8: by one instruction (VNNI)
   int columns() const { return vectors * lanes; }
-  DType sum() const { return is_floating(a) ? DType::kF32 : DType::kI32; }
-  int group() const { return 32 / bit_width(a); }  // adjacent elements of K in a step
+  DType sum() const { return a == DType::kF64 ? a : is_floating(a) ? DType::kF32 : DType::kI32; }
+  DType word() const { return group() == 1 ? a : DType::kI32; }           // of A, and as wide as a sum
+  int group() const { return a == DType::kF64 ? 1 : 32 / bit_width(a); }  // adjacent elements of K in a step
+  int64_t vector_bytes() const { return int64_t{lanes} * bit_width(sum()) / 8; }
+  int64_t sums_bytes() const { return rows * vectors * vector_bytes(); }
   int64_t step_bytes() const { return int64_t{columns()} * group() * bit_width(b) / 8; }  // of B
   bool operator==(const TileShape&) const = default;
 };
@@ -58,7 +62,7 @@ TileShape choose_tile(int64_t columns, CpuFeatures features, DType a = DType::kF
 // tiles is known, only the counts of a whole tile and of the last one.
 std::vector<int> tile_row_counts(const TileShape& tile, std::optional<int64_t> rows);
 
-// How A is addressed, in 32-bit words.
+// How A is addressed, in words.
 enum class TileOperand {
   kRows,     // one pointer per row: word k of row r is pointers[r][k]
   kColumns,  // one pointer: word k of row r is pointer[k * stride + r]

@@ -90,8 +90,10 @@ TranspositionProblem make_problem(const Node& node, const SymbolTable& symbols, 
         std::ranges::count(problem.from_run, dim) + std::ranges::count(problem.to_run, dim) > 0;
     if (!in_run) problem.outer = problem.outer * problem.from.shape[static_cast<size_t>(dim)];
   }
+  const int width = bit_width(problem.from.dtype);
   problem.lanes = features.has(CpuFeature::kX86V4) ? 16 : 8;
-  if (bit_width(problem.from.dtype) == 16) problem.element = DType::kI16;
+  if (width == 64) problem.lanes /= 2;
+  problem.element = width == 16 ? DType::kI16 : width == 32 ? DType::kI32 : DType::kI64;
   return problem;
 }
 
@@ -189,7 +191,7 @@ bool is_long(const Dim& extent) {
 Fit supports_transposition(const Node& node) {
   if (node.op != &ops::relayout) return {false, "it is not a relayout"};
   const int width = bit_width(node.operand_type(0).dtype);
-  if (width != 32 && width != 16) return {false, "its elements do not have 16 or 32 bits"};
+  if (width < 16 || width > 64) return {false, "its elements do not have 16, 32 or 64 bits"};
   const auto sides = sides_of(node);
   if (!sides || sides->from.rank() < 2) return {false, "a layout has blocks that are not whole"};
   const auto& [from, to] = *sides;

@@ -12,8 +12,8 @@
 namespace ingot::core::cpu {
 
 // A relayout between permutations or layouts of whole blocks (weights for a matmul: from rows to panels of 16
-// columns), of elements of 16 or 32 bits. A run is the dims that are innermost on one side, and consecutive
-// in the same order on the other.
+// columns), of elements of 16, 32 or 64 bits. A run is the dims that are innermost on one side, and
+// consecutive in the same order on the other.
 Fit supports_transposition(const Node& node);
 TemplateKernel plan_transposition(const Node& node, const SymbolTable& symbols, const Target& target);
 
