@@ -17,6 +17,7 @@
 
 namespace ingot::core {
 
+struct ContextState;
 struct RunPlan;
 struct StepObserver;
 
@@ -108,8 +109,7 @@ class Context {
   void keep_recorded(const std::shared_ptr<const WeightSet>& weights);
 
   std::shared_ptr<Engine> engine_;
-  struct State;
-  std::unique_ptr<State> state_;
+  std::unique_ptr<ContextState> state_;
 };
 
 }  // namespace ingot::core
