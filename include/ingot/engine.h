@@ -54,6 +54,7 @@ struct LoadOptions {
   bool without_weights = false;  // the file of `weights_file` is not opened: a refit gives the weights
   std::string weight_budget;     // as of Engine::set_weight_budget; empty: all
   int gpu = 0;                   // that an engine for GPUs runs on, as the driver counts them
+  std::string rank;              // as of RefitOptions, for weights that come from files
 };
 
 // An input, output or state of an engine.
@@ -66,6 +67,9 @@ struct Port {
 
 struct RefitOptions {
   bool partial = false;  // weights without a new value keep theirs
+  // Whose parts of sharded weights to read, if their values are whole tensors: "1", or "tp:1,dp:0". Empty:
+  // those of the rank that the engine was built for, of the shared groups, or of INGOT_RANK.
+  std::string rank;
 };
 
 // The tensors of a file, by name. It is mapped, and must not change while this is in use.
@@ -241,7 +245,8 @@ class Engine {
     const ingot_refit_options given{.struct_size = sizeof(given),
                                     .partial = options.partial ? 1 : 0,
                                     .release = nullptr,
-                                    .owner = nullptr};
+                                    .owner = nullptr,
+                                    .rank = options.rank.empty() ? nullptr : options.rank.c_str()};
     detail::check(ingot_engine_refit(handle(), names.size(), names.data(), values.data(), &given));
   }
 
@@ -253,7 +258,8 @@ class Engine {
             options.trusted_keys.empty() ? nullptr : options.trusted_keys.c_str(),
             options.without_weights ? 1 : 0,
             options.weight_budget.empty() ? nullptr : options.weight_budget.c_str(),
-            options.gpu};
+            options.gpu,
+            options.rank.empty() ? nullptr : options.rank.c_str()};
   }
 
   std::vector<Port> ports(size_t count,

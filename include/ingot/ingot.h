@@ -135,6 +135,7 @@ typedef struct ingot_load_options {
   /* Of an engine for GPUs: the one that it runs on and has its weights on, as the driver counts those that it
    * shows. INGOT-D402 if there is no such GPU. */
   int32_t gpu;
+  const char* rank; /* as of ingot_refit_options: for weights that come from files */
 } ingot_load_options;
 /* With INGOT_MEMORY_MAP the file must not change while the engine is in use, though another file may be given
  * its name: runs use whatever is written to it, and truncating it ends the process with SIGBUS. */
@@ -228,6 +229,10 @@ typedef struct ingot_refit_options {
    * once, also if the refit fails. NULL: it copies what it keeps. */
   void (*release)(void* owner);
   void* owner;
+  /* Which parts of sharded weights this rank reads, if their values are whole tensors: "1", or "tp:1,dp:0" if
+   * several groups divide them. NULL: the engine's rank if it was built for one, that of the shared groups
+   * (ingot_group_share), or that of the environment variable INGOT_RANK; INGOT-U357 if there is none. */
+  const char* rank;
 } ingot_refit_options;
 /* New values of weights by the model's names; `options` may be NULL. Only what depends on them is prepared
  * again. Runs in flight keep the old ones. All or nothing: INGOT-U320 for a name that the model never had,

@@ -14,8 +14,8 @@ namespace {
 const char* or_null(const std::string& text) { return text.empty() ? nullptr : text.c_str(); }
 
 Session load(const std::string& path, int verify, int trust, int memory, int threads,
-             const std::string& trusted_keys, bool without_weights, const std::string& weight_budget,
-             int gpu) {
+             const std::string& trusted_keys, bool without_weights, const std::string& weight_budget, int gpu,
+             const std::string& rank) {
   const ingot_load_options options{.struct_size = sizeof(ingot_load_options),
                                    .verify = verify,
                                    .trust = trust,
@@ -23,7 +23,8 @@ Session load(const std::string& path, int verify, int trust, int memory, int thr
                                    .trusted_keys = or_null(trusted_keys),
                                    .without_weights = without_weights,
                                    .weight_budget = or_null(weight_budget),
-                                   .gpu = gpu};
+                                   .gpu = gpu,
+                                   .rank = or_null(rank)};
   ingot_engine* engine = nullptr;
   check(ingot_engine_load(path.c_str(), &options, &engine));
   return Session(EngineHandle(engine), threads);
@@ -36,7 +37,8 @@ void release_object(void* object) {
 
 // The engine reads from the buffer's memory during its whole life.
 Session load_memory(nb::handle array, int verify, int trust, int threads, const std::string& trusted_keys,
-                    bool without_weights, const std::string& weight_budget, int gpu) {
+                    bool without_weights, const std::string& weight_budget, int gpu,
+                    const std::string& rank) {
   const ingot_load_options options{.struct_size = sizeof(options),
                                    .verify = verify,
                                    .trust = trust,
@@ -44,7 +46,8 @@ Session load_memory(nb::handle array, int verify, int trust, int threads, const 
                                    .trusted_keys = or_null(trusted_keys),
                                    .without_weights = without_weights,
                                    .weight_budget = or_null(weight_budget),
-                                   .gpu = gpu};
+                                   .gpu = gpu,
+                                   .rank = or_null(rank)};
   ArrayView view;
   view_array(array, view, "engine bytes");
   ingot_engine* engine = nullptr;
@@ -73,7 +76,7 @@ nb::list ports(const Session& session, size_t count, PortGetter get) {
 }
 
 // `keep`: the arrays are the engine's from now on, and nobody changes them.
-void refit(Session& session, nb::dict values, bool partial, bool keep) {
+void refit(Session& session, nb::dict values, bool partial, bool keep, const std::string& rank) {
   std::vector<std::string> names;
   std::vector<ArrayView> views(values.size());
   std::vector<ingot_tensor> tensors;
@@ -88,7 +91,8 @@ void refit(Session& session, nb::dict values, bool partial, bool keep) {
   const ingot_refit_options options{.struct_size = sizeof(options),
                                     .partial = partial,
                                     .release = keep ? &release_object : nullptr,
-                                    .owner = keep ? values.ptr() : nullptr};
+                                    .owner = keep ? values.ptr() : nullptr,
+                                    .rank = or_null(rank)};
   ingot_status* status = nullptr;
   const auto engine = session.hold();
   {
@@ -99,7 +103,8 @@ void refit(Session& session, nb::dict values, bool partial, bool keep) {
   session.count_refit();
 }
 
-void refit_from_files(Session& session, const std::vector<TensorFile*>& files, bool partial) {
+void refit_from_files(Session& session, const std::vector<TensorFile*>& files, bool partial,
+                      const std::string& rank) {
   std::vector<const char*> names;
   std::vector<ingot_tensor> tensors;
   for (const TensorFile* file : files) {
@@ -108,8 +113,11 @@ void refit_from_files(Session& session, const std::vector<TensorFile*>& files, b
       tensors.push_back(file->value(i));
     }
   }
-  const ingot_refit_options options{
-      .struct_size = sizeof(options), .partial = partial, .release = nullptr, .owner = nullptr};
+  const ingot_refit_options options{.struct_size = sizeof(options),
+                                    .partial = partial,
+                                    .release = nullptr,
+                                    .owner = nullptr,
+                                    .rank = or_null(rank)};
   ingot_status* status = nullptr;
   const auto engine = session.hold();
   {
@@ -236,10 +244,10 @@ void bind_engine(nb::module_& module) {
   nb::class_<Session>(module, "Engine")
       .def_static("load", &load, nb::arg("path"), nb::arg("verify"), nb::arg("trust"), nb::arg("memory"),
                   nb::arg("threads"), nb::arg("trusted_keys"), nb::arg("without_weights"),
-                  nb::arg("weight_budget") = "", nb::arg("gpu") = 0)
+                  nb::arg("weight_budget") = "", nb::arg("gpu") = 0, nb::arg("rank") = "")
       .def_static("load_memory", &load_memory, nb::arg("array"), nb::arg("verify") = 0, nb::arg("trust") = 0,
                   nb::arg("threads") = 0, nb::arg("trusted_keys") = "", nb::arg("without_weights") = false,
-                  nb::arg("weight_budget") = "", nb::arg("gpu") = 0)
+                  nb::arg("weight_budget") = "", nb::arg("gpu") = 0, nb::arg("rank") = "")
       .def("save", &save)
       .def("save_memory", &save_memory)
       .def(
@@ -263,8 +271,9 @@ void bind_engine(nb::module_& module) {
       .def("weight_names", &weight_names)
       .def("metadata", &metadata)
       .def("threads", &Session::threads)
-      .def("refit", &refit, nb::arg("weights"), nb::arg("partial") = false, nb::arg("keep") = false)
-      .def("refit_from_files", &refit_from_files, nb::arg("files"), nb::arg("partial"))
+      .def("refit", &refit, nb::arg("weights"), nb::arg("partial") = false, nb::arg("keep") = false,
+           nb::arg("rank") = "")
+      .def("refit_from_files", &refit_from_files, nb::arg("files"), nb::arg("partial"), nb::arg("rank") = "")
       .def("take_weights", &take_weights, nb::arg("copy"))
       .def("take_engine", &Session::take_engine, nb::arg("other"))
       .def("copy_states", &Session::copy_states, nb::arg("other"))

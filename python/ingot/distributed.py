@@ -11,7 +11,16 @@ from ingot import _core, ranks
 from ingot.engine import Engine
 from ingot.errors import UserError
 
-__all__ = ["bind", "connect", "distributed_context", "group_names", "join", "listen", "set_distributed_mode"]
+__all__ = [
+    "bind",
+    "connect",
+    "distributed_context",
+    "group_names",
+    "join",
+    "listen",
+    "set_distributed_mode",
+    "shards_of",
+]
 
 
 def listen(address: str = "127.0.0.1:0") -> _core.GroupListener:
@@ -73,6 +82,15 @@ def bind(module: Any, groups: _core.Group | Mapping[str, _core.Group]) -> None:
     for engine in engines:
         names = engine.group_names()
         engine.set_groups({name: given[name] for name in names if name in given})
+
+
+def shards_of(module: Any) -> list[str]:
+    """The option `shards` for a model that was divided by torch: which parts of its parameters and buffers, DTensors, this rank has.
+
+    For `ingot.compile(..., shards=shards_of(divided))` of a module with the same names whose parameters are plain tensors of the parts.
+    UserError for parts of different sizes, and for placements that are not parts.
+    """
+    return ranks.shards_of(module)
 
 
 def set_distributed_mode(group: Any, module: Any) -> Any:

@@ -73,6 +73,7 @@ class Engine:
         trusted_keys: str | os.PathLike[str] = "",
         weight_budget: str = "",
         device: Any = None,
+        rank: int | Mapping[str, int] | None = None,
     ) -> Engine:
         """Opens an engine file.
 
@@ -90,6 +91,8 @@ class Engine:
         host, and calls copy them ahead of their use (`ingot.runtime.weight_streaming`).
         device: of an engine for GPUs, the one that it runs on and has its weights on: "cuda:1", torch.device("cuda", 1) or 1; by default
         torch's current GPU, or the first. Tensors on other GPUs are refused.
+        rank: of which rank the parts of sharded weights are (the option `shards`), by group if there are several; by default that of
+        torch's process groups, or of INGOT_RANK.
         UserError names the damaged section, or what this machine lacks.
         """
         with ranks.at_work():
@@ -103,8 +106,9 @@ class Engine:
                 weights is not None,
                 weight_budget,
                 gpus.number(device),
+                ranks.rank_text(rank),
             )
-            return _with_weights(core, weights)
+            return _with_weights(core, weights, rank)
 
     @staticmethod
     def from_bytes(
@@ -116,6 +120,7 @@ class Engine:
         trusted_keys: str | os.PathLike[str] = "",
         weight_budget: str = "",
         device: Any = None,
+        rank: int | Mapping[str, int] | None = None,
     ) -> Engine:
         """Opens an engine from the content of its file: bytes, a bytearray, a memoryview or an array of u8.
 
@@ -131,8 +136,9 @@ class Engine:
             weights is not None,
             weight_budget,
             gpus.number(device),
+            ranks.rank_text(rank),
         )
-        return _with_weights(core, weights)
+        return _with_weights(core, weights, rank)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Engine:
         """An engine with its own weights and states, sharing memory until they change."""
@@ -225,17 +231,17 @@ class Engine:
         """Names of the model's weights, for `refit`."""
         return self._core.weight_names()
 
-    def refit(self, weights: Any, partial: bool = False) -> None:
+    def refit(self, weights: Any, partial: bool = False, rank: int | Mapping[str, int] | None = None) -> None:
         """New values of weights: `{name: array}`, a torch module or ExportedProgram, or the path of a .safetensors or .pt2 file
         (or of the files that the weights are divided into).
 
         partial: weights without a new value keep theirs; otherwise UserError for a missing one. Only what depends on the new values
         is prepared again. All or nothing; runs in flight keep the old values. UserError for names that the model never had, other
-        shapes and dtypes, and other values of what is part of the engine: integer tensors and initial states.
+        shapes and dtypes, and other values of what is part of the engine: integer tensors and initial states. rank: as of `load`.
         """
-        self._refit(weights, partial)
+        self._refit(weights, partial, rank)
 
-    def go_through(self, run: Callable[[Sequence], list], refit: Callable[[Any, bool], None]) -> Engine:
+    def go_through(self, run: Callable[[Sequence], list], refit: Callable[..., None]) -> Engine:
         """Calls and refits go through these functions, of a module whose engines change."""
         self._run, self._refit = run, refit
         return self
@@ -257,9 +263,9 @@ class Engine:
         return f"<ingot.Engine for {self.target}: {inputs}>"
 
 
-def _with_weights(core: _core.Engine, weights: Any) -> Engine:
+def _with_weights(core: _core.Engine, weights: Any, rank: int | Mapping[str, int] | None) -> Engine:
     if weights is not None:
-        refit_core(core, weights, False)
+        refit_core(core, weights, False, rank)
     return Engine(core)
 
 

@@ -128,10 +128,10 @@ class CompiledModule(torch.nn.Module):
                     part.take_sample(tensors)
                 return plain(tensors)
 
-        def refit(weights: Any, partial: bool) -> None:
+        def refit(weights: Any, partial: bool, rank: int | Mapping[str, int] | None = None) -> None:
             values = module_values(weights)
             with staged.lock:
-                refit_core(part.core, values, partial)
+                refit_core(part.core, values, partial, rank)
                 staged.keep_weights(values)
 
         return engine.go_through(run, refit)

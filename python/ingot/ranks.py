@@ -6,7 +6,7 @@ from __future__ import annotations
 import socket
 import sys
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
@@ -62,6 +62,18 @@ def connect_groups(names: Iterable[str]) -> None:
         group = _torch_group(name)
         if group is not None:
             connected(name, group, DEADLINE)
+
+
+def rank_text(rank: int | Mapping[str, int] | None) -> str:
+    """Which parts of sharded weights this rank reads: what the user gives, or the ranks in torch's groups."""
+    if isinstance(rank, int):
+        return str(rank)
+    if rank is None:
+        distributed = sys.modules.get("torch.distributed")
+        if distributed is None or not distributed.is_available() or not distributed.is_initialized():
+            return ""  # the runtime knows other sources
+        rank = {group.group_name: group.rank() for group in distributed.distributed_c10d._world.pg_names}
+    return ",".join(f"{name}:{number}" for name, number in rank.items() if number >= 0)
 
 
 def _torch_group(name: str) -> Any:
@@ -217,6 +229,38 @@ def shared_texts(group: Any, text: str) -> list[str]:
             ) from error
         texts.append(store.get(str(rank)).decode())
     return texts
+
+
+def shards_of(module: Any) -> list[str]:
+    """An entry "NAME:AXIS/PARTS" per axis of a DTensor of the module that a group divides, with "@GROUP" if there are several groups."""
+    from torch.distributed.tensor import DTensor
+
+    named = [*module.named_parameters(), *module.named_buffers()]
+    return [entry for name, value in named if isinstance(value, DTensor) for entry in _entries(name, value)]
+
+
+def _entries(name: str, value: Any) -> Iterator[str]:
+    from torch.distributed.tensor import Replicate, Shard
+
+    parts = [1] * value.ndim
+    for dim, placement in enumerate(value.placements):
+        if isinstance(placement, Replicate):
+            continue
+        if type(placement) is not Shard:
+            raise UserError(
+                f"'{name}' is placed as {placement}, which is not a part of a tensor", code="INGOT-U356"
+            )
+        group = value.device_mesh.get_group(dim)
+        axis = placement.dim % value.ndim
+        parts[axis] *= group.size()
+        if value.shape[axis] % parts[axis]:
+            raise UserError(
+                f"{value.shape[axis]} elements of axis {axis} of '{name}' cannot be divided evenly among {parts[axis]} ranks",
+                code="INGOT-U356",
+                advice="each rank builds its own engine, with its part of the weights",
+            )
+        suffix = f"@{group.group_name}" if value.device_mesh.ndim > 1 else ""
+        yield f"{name}:{axis}/{group.size()}{suffix}"
 
 
 def torch_group(group: Any) -> Any:

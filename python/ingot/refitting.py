@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
-from ingot import _core
+from ingot import _core, ranks
 from ingot.errors import UserError, kind_of
 
 if TYPE_CHECKING:
@@ -71,12 +71,15 @@ def _on_host(value: Any) -> Any:
     return value.detach().cpu() if hasattr(value, "detach") else value
 
 
-def refit_core(core: _core.Engine, source: Any, partial: bool) -> None:
+def refit_core(
+    core: _core.Engine, source: Any, partial: bool, rank: int | Mapping[str, int] | None = None
+) -> None:
     """Refits one engine."""
+    text = ranks.rank_text(rank)
     if is_paths(source):
-        core.refit_from_files(open_files(source), partial)
+        core.refit_from_files(open_files(source), partial, text)
     else:
-        core.refit(values_of(source), partial)
+        core.refit(values_of(source), partial, False, text)
 
 
 def refit_module_weights(
@@ -170,6 +173,6 @@ def refit_engines(
         if not chosen:
             continue
         twin = copy.deepcopy(engine)
-        twin.refit(chosen, partial, True)
+        twin.refit(chosen, partial, True, ranks.rank_text(None))
         pairs.append((engine, twin))
     return pairs

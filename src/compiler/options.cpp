@@ -231,6 +231,10 @@ constexpr std::array kRows = {
     Row{{"shapes", "name:dims,...", "",
          "sizes of inputs: ids:1x128, or ranges ids:1..16x1..8..256 (min..typical..max)"},
         [](CompileOptions& o, View, View value) { o.profiles = parse_shapes(value); }},
+    Row{{"shards", "patterns", "",
+         "weights of which each rank has a part, by the names of the model: \"*.up.weight:0/2\" is half of "
+         "a tensor along axis 0, \"...@tp\" of group tp"},
+        [](CompileOptions& o, View, View value) { o.shards = parse_names(value); }},
     Row{{"share_kernels", "bool", "true",
          "compile equal kernels of an engine once; false: to measure what that saves"},
         [](CompileOptions& o, View name, View value) { o.share_kernels = parse_bool(name, value); }},

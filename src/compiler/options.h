@@ -43,10 +43,11 @@ struct CompileOptions {
   std::optional<int64_t> random_seed;      // the engine draws random numbers itself
   bool share_kernels = true;               // false: each use of a kernel is compiled
   CacheOptions cache;
-  std::string tactic_file;  // of levels 4 and 5; "": in the cache's folder
-  std::string rank;         // which may run a program with collectives, see set_only_rank
-  int gpu = 0;              // where kernels are verified and timed, and the engine runs then
-  int threads = 1;          // that build; how an engine's work is split is decided where it runs
+  std::string tactic_file;          // of levels 4 and 5; "": in the cache's folder
+  std::string rank;                 // which may run a program with collectives, see set_only_rank
+  std::vector<std::string> shards;  // "PATTERN:AXIS/PARTS", "...@GROUP", see declare_shards
+  int gpu = 0;                      // where kernels are verified and timed, and the engine runs then
+  int threads = 1;                  // that build; how an engine's work is split is decided where it runs
 };
 
 // The description of an option, for documentation, --help and messages.

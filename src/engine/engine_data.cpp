@@ -30,11 +30,24 @@ Digest digest_of(const SourceWeight& source, const std::byte* data) {
   return data == nullptr ? Digest{} : digest({data, source_bytes(source)});
 }
 
+ShardRanks ranks_of_parts(const EngineData& data, const ShardRanks& ranks) {
+  ShardRanks own;
+  for (const SourceWeight& source : data.sources) {
+    for (const ShardAxis& shard : source.shards) {
+      auto found = ranks.find(shard.group);
+      if (found == ranks.end()) found = ranks.find("");
+      if (found != ranks.end()) own.emplace(shard.group, found->second);
+    }
+  }
+  return own;
+}
+
 EngineData without_weights(EngineData engine) {
   for (WeightData& weight : engine.weights) {
     if (!weight.is_constant()) weight.data = nullptr;
   }
   for (SourceWeight& source : engine.sources) source.data = nullptr;
+  engine.weights_ranks.clear();
   return engine;
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "engine/program.h"
+#include "engine/shard.h"
 #include "types/plain_value.h"
 #include "types/size_check.h"
 #include "types/tensor.h"
@@ -51,6 +52,8 @@ struct SourceWeight {
   Digest digest{};       // SHA-256 of its row-major bytes; zero until the engine is first written
   bool is_saved = true;  // false: a buffer that state dicts leave out
   std::shared_ptr<const std::byte> data;  // dense row-major; null if only the prepared form was kept
+  std::vector<ShardAxis> shards;          // it is a part of the tensor of that name; empty: all of it
+  std::vector<Digest> part_digests;       // of each part, if weights_files have the tensor
 };
 
 size_t source_bytes(const SourceWeight& source);  // of its row-major value
@@ -102,11 +105,16 @@ struct EngineData {
   // The .safetensors files with the values of the sources, which are told by their digests. In an engine file
   // relative to its folder, or absolute.
   std::vector<std::string> weights_files;
+  // Of which ranks the parts are whose values are here, by group; empty if there are none.
+  ShardRanks weights_ranks;
   std::vector<Tensor> state_values;  // initial values of owned states
   std::vector<NodeRecord> nodes;
   std::map<std::string, std::string> metadata;  // attached by the user when building; keys are not empty
   std::vector<SizeCheck> checks;  // conditions on the sizes of main's inputs and states, checked before a run
 };
+
+// Those of `ranks` on which the values of sharded weights depend.
+ShardRanks ranks_of_parts(const EngineData& data, const ShardRanks& ranks);
 
 // The engine with the values of its weights left out; constants stay.
 EngineData without_weights(EngineData engine);

@@ -160,6 +160,9 @@ void write_weights(JsonWriter& json, const EngineData& engine) {
   constexpr const char* kKinds[] = {"constant", "source", "prepared"};  // by WeightOrigin
   json.field("weights_form", engine.weights_form == WeightsForm::kPrepared ? "prepared" : "original");
   json.list("weights_files", engine.weights_files);
+  json.key("weights_ranks").begin_object();
+  for (const auto& [group, rank] : engine.weights_ranks) json.field(group, rank);
+  json.end_object();
   json.key("weights").begin_array();
   for (const WeightData& weight : engine.weights) {
     json.begin_object()
@@ -175,6 +178,16 @@ void write_weights(JsonWriter& json, const EngineData& engine) {
         .field("name", source.name)
         .field("dtype", name(source.dtype))
         .list("shape", source.shape);
+    if (!source.shards.empty()) {
+      json.key("shards").begin_array();
+      for (const ShardAxis& shard : source.shards)
+        json.begin_object()
+            .field("axis", shard.axis)
+            .field("parts", shard.parts)
+            .field("group", shard.group)
+            .end_object();
+      json.end_array();
+    }
     // Computed when the engine is written: an engine that was built here and not saved has none.
     if (source.digest != Digest{}) json.field("sha256", hex(source.digest));
     json.end_object();

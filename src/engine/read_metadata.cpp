@@ -11,6 +11,7 @@ namespace ingot::core {
 namespace {
 
 constexpr uint32_t kMostAlignment = 4096;  // a page
+constexpr int64_t kMostParts = 1 << 20;    // of a weight
 
 // Bytes of a dense tensor with untrusted sizes.
 uint64_t dense_bytes(DType dtype, const std::vector<int64_t>& shape, const FlatReader& reader) {
@@ -47,6 +48,10 @@ class MetadataReader : FlatReader {
       require(!file.empty() && file.find('\0') == std::string::npos,
               "the name of a weights file is empty, or has a zero");
     }
+    each(metadata.weights_ranks(), [&](const file::Rank& rank) {
+      require(rank.rank() >= 0, "weights are of a negative rank");
+      engine.weights_ranks.emplace(text(rank.group()), rank.rank());
+    });
     each(metadata.others(), [&](const file::OtherTensor& other) { add_other(other, engine); });
     each(metadata.entries(), [&](const file::Entry& entry) {
       std::string key = text(entry.key());
@@ -126,7 +131,28 @@ class MetadataReader : FlatReader {
     weight.shape = numbers(source.shape());
     weight.digest = digest(source.digest());
     weight.is_saved = source.is_saved();
+    add_shards(source, weight);
     place(source.offset(), dense_bytes(weight.dtype, weight.shape, *this), result_.sources);
+  }
+
+  void add_shards(const file::Source& source, SourceWeight& weight) {
+    std::vector<int64_t> whole = weight.shape;
+    each(source.shards(), [&](const file::Shard& shard) {
+      require(shard.axis() < whole.size(), "a shard divides an axis that its weight does not have");
+      require(bit_width(weight.dtype) % 8 == 0, "a shard divides bytes");
+      require(shard.parts() > 0 && shard.parts() <= kMostParts, "a shard has too many parts, or none");
+      weight.shards.push_back({shard.axis(), shard.parts(), text(shard.group())});
+      require(part_count(weight.shards) <= kMostParts, "a weight has too many parts");
+      require(!__builtin_mul_overflow(whole[shard.axis()], shard.parts(), &whole[shard.axis()]),
+              "the tensor of a shard is too large");
+    });
+    dense_bytes(weight.dtype, whole, *this);
+    if (source.part_digests() == nullptr) return;
+    const auto count = static_cast<size_t>(part_count(weight.shards));
+    require(!weight.shards.empty() && source.part_digests()->size() == count * sizeof(Digest),
+            "a shard lacks digests, or has too many");
+    weight.part_digests.resize(count);
+    std::memcpy(weight.part_digests.data(), source.part_digests()->data(), count * sizeof(Digest));
   }
 
   void add_other(const file::OtherTensor& source, EngineData& engine) {

@@ -44,7 +44,8 @@ class MetadataWriter {
         builder_, text(engine.name), text(engine.origin), text(engine.target),
         static_cast<uint8_t>(engine.weights_form), write(engine.signature), images, weights, sources, states,
         nodes, entries, builder_.CreateVectorOfStrings(engine.devices), others, engine.has_immutable_weights,
-        text(has_one ? files[0] : ""), has_one || files.empty() ? 0 : builder_.CreateVectorOfStrings(files)));
+        text(has_one ? files[0] : ""), has_one || files.empty() ? 0 : builder_.CreateVectorOfStrings(files),
+        write_ranks(engine.weights_ranks)));
     return finished_bytes(builder_);
   }
 
@@ -70,7 +71,29 @@ class MetadataWriter {
 
   fb::Offset<file::Source> write(const SourceWeight& source, const Digest& digest, uint64_t offset) {
     return file::CreateSource(builder_, text(source.name), static_cast<uint8_t>(source.dtype),
-                              numbers(source.shape), raw(digest), offset, source.is_saved);
+                              numbers(source.shape), raw(digest), offset, source.is_saved,
+                              write_shards(source.shards), write_digests(source.part_digests));
+  }
+
+  // Nothing where there is none: files of engines without ranks stay as they were.
+  fb::Offset<fb::Vector<fb::Offset<file::Shard>>> write_shards(const std::vector<ShardAxis>& shards) {
+    if (shards.empty()) return 0;
+    return write_all(builder_, shards, [&](const ShardAxis& shard) {
+      return file::CreateShard(builder_, shard.axis, shard.parts, text(shard.group));
+    });
+  }
+  fb::Offset<fb::Vector<uint8_t>> write_digests(const std::vector<Digest>& digests) {
+    if (digests.empty()) return 0;
+    std::vector<uint8_t> all;
+    for (const Digest& digest : digests)
+      for (const auto byte : digest) all.push_back(static_cast<uint8_t>(byte));
+    return builder_.CreateVector(all);
+  }
+  fb::Offset<fb::Vector<fb::Offset<file::Rank>>> write_ranks(const ShardRanks& ranks) {
+    if (ranks.empty()) return 0;
+    return write_all(builder_, ranks, [&](const auto& rank) {
+      return file::CreateRank(builder_, text(rank.first), rank.second);
+    });
   }
 
   fb::Offset<file::OtherTensor> write(const OtherTensor& other) {

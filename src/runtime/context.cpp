@@ -60,6 +60,7 @@ Context::Context(std::shared_ptr<Engine> engine, const ContextOptions& options)
   state_->groups = bind_groups(engine_->data(), options.groups);
   state_->has_unopened_groups =
       !state_->groups.groups.empty() && has_device_collectives(engine_->data().main);
+  check_parts(engine_->weights()->ranks, state_->groups);
   const GrowingBlock empty(state_->memory_source());
   state_->working_memory = empty;
   state_->arenas.assign((kMaxNesting + 1) * engine_->backends().memories.size(), empty);

@@ -241,12 +241,13 @@ WeightMemory Engine::weight_memory() const {
           .available = resident + backends_.memories[kFirstDevice]->free_bytes()};
 }
 
-void Engine::refit(const SourceValues& values, Coverage coverage) {
-  const NewSources sources = check_sources(*data_, values, coverage);
-  require_verified_weights();
-  require_unchanged();
+void Engine::refit(const SourceValues& values, Coverage coverage, const ShardRanks& ranks) {
   const std::scoped_lock lock(refit_mutex_);
   auto next = std::make_shared<WeightSet>(*weights());
+  next->ranks = ranks_after(*data_, next->ranks, ranks, coverage);
+  const NewSources sources = check_sources(*data_, values, coverage, next->ranks);
+  require_verified_weights();
+  require_unchanged();
   take_sources(*data_, sources, *next);
   compute_after(sources, *next);
   drop_borrowed(*data_, sources, *next);
@@ -260,20 +261,21 @@ void Engine::compute_after(const NewSources& sources, WeightSet& weights) const 
   initialize(make_executable(init.program, *data_, backends_), init.outputs, weights);
 }
 
-void Engine::refit_from(const WeightsFiles& files, const SourceValues& values) {
+void Engine::refit_from(const WeightsFiles& files, const SourceValues& values, const ShardRanks& ranks) {
   const std::scoped_lock lock(refit_mutex_);
   auto next = std::make_shared<WeightSet>(*weights());
   std::optional<PreparedWeights> prepared;
   if (file_ != nullptr && host_->weights_store() != nullptr) prepared.emplace(file_, host_->weights_store());
   const auto found = prepared ? prepared->find(files, *next) : PreparedWeights::Found::kNothing;
-  const NewSources sources =
-      check_files(*data_, values, files,
-                  found == PreparedWeights::Found::kOfTheseFiles ? Digests::kOfStored : Digests::kOfAll);
+  const NewSources sources = check_files(
+      *data_, values, files,
+      found == PreparedWeights::Found::kOfTheseFiles ? Digests::kOfStored : Digests::kOfAll, ranks);
   take_sources(*data_, sources, *next);
   if (found == PreparedWeights::Found::kNothing) compute_after(sources, *next);
   drop_borrowed(*data_, sources, *next, KnowsDigests::kYes);
   next->files.clear();
   for (const WeightsFile& file : files) next->files.push_back(file.path);
+  next->ranks = ranks_of_parts(*data_, ranks);
   const bool is_new = prepared && found == PreparedWeights::Found::kNothing;
   set_weights(std::move(next));
   if (is_new) keep_prepared(*prepared, files);

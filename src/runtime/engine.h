@@ -74,11 +74,11 @@ class Engine {
   // Runs the part of init that new values of source weights affect, and swaps in the new weight set; runs in
   // flight keep the old one. UserError as of check_sources, and INGOT-U322 if a value that init needs is
   // neither kept nor given. On failure nothing changes.
-  void refit(const SourceValues& values, Coverage coverage);
+  void refit(const SourceValues& values, Coverage coverage, const ShardRanks& ranks = {});
   // A refit with all values of some files, which must be those that the engine names by their digests
   // (UserError INGOT-U334). What init computes of them is kept in the host's cache on disk, if there is one,
   // and mapped from there. Until another refit, the engine is saved with the files' names instead of values.
-  void refit_from(const WeightsFiles& files, const SourceValues& values);
+  void refit_from(const WeightsFiles& files, const SourceValues& values, const ShardRanks& ranks = {});
   // Takes over the weights of a copy of this engine: a refit of several engines that cannot fail halfway.
   // UserError INGOT-U328 if it is not a copy.
   void take_weights(const Engine& copy);

@@ -41,6 +41,17 @@ BoundGroups bind_groups(const EngineData& data, const std::vector<BoundGroups::B
   return bound;
 }
 
+void check_parts(const ShardRanks& of_weights, const BoundGroups& groups) {
+  for (const auto& bound : groups.groups) {
+    const auto part = of_weights.find(bound.name);
+    if (part == of_weights.end() || part->second == bound.group->rank()) continue;
+    throw UserError("INGOT-U358",
+                    fmt::format("the engine has the weights of rank {} of group '{}', and this is rank {}",
+                                part->second, bound.name, bound.group->rank()),
+                    "give each rank the whole checkpoint, or its own part, when it loads the engine");
+  }
+}
+
 GroupRun::GroupRun(const BoundGroups& groups) {
   for (const auto& bound : groups.groups) {
     if (std::ranges::find(begun_, bound.group.get()) != begun_.end()) continue;

@@ -16,6 +16,9 @@ namespace ingot::core {
 // number of ranks.
 BoundGroups bind_groups(const EngineData& data, const std::vector<BoundGroups::Bound>& given);
 
+// UserError INGOT-U358 if the weights are the parts of another rank than that in one of the groups.
+void check_parts(const ShardRanks& of_weights, const BoundGroups& groups);
+
 // One run of a context, which has its groups to itself. UserError INGOT-U355 if another run uses one of them.
 class GroupRun {
  public:

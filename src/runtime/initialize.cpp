@@ -103,6 +103,7 @@ std::shared_ptr<WeightSet> stored_weights(const EngineData& data) {
   auto weights = std::make_shared<WeightSet>();
   for (const SourceWeight& source : data.sources) weights->sources.push_back(source.data);
   for (const WeightData& entry : data.weights) weights->data.push_back(entry.data);
+  weights->ranks = data.weights_ranks;
   apply_sources(data, *weights);
   return weights;
 }

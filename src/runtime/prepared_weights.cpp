@@ -63,7 +63,10 @@ CacheKey aligned_key(std::string text) {
 PreparedWeights::PreparedWeights(std::shared_ptr<const EngineFile> file, std::shared_ptr<DiskStore> store)
     : file_(std::move(file)), store_(std::move(store)) {
   each_result(file_->data(), [&](size_t, const WeightData& weight) { bytes_ += weight.bytes; });
-  if (file_->data().devices.empty() && bytes_ >= kWorthAFile) key_ = aligned_key(text_of(*file_));
+  const auto is_shard = [](const SourceWeight& source) { return !source.shards.empty(); };
+  const bool has_shards = std::ranges::any_of(file_->data().sources, is_shard);
+  if (file_->data().devices.empty() && bytes_ >= kWorthAFile && !has_shards)
+    key_ = aligned_key(text_of(*file_));
 }
 
 PreparedWeights::Found PreparedWeights::find(const WeightsFiles& files, WeightSet& weights) const {

@@ -14,7 +14,7 @@ namespace ingot::core {
 
 class PreparedWeights {
  public:
-  // Nothing is found or kept where init computes less than 1 MiB, or on a device.
+  // Nothing is found or kept where init computes less than 1 MiB, or on a device, or of shards.
   PreparedWeights(std::shared_ptr<const EngineFile> file, std::shared_ptr<DiskStore> store);
 
   uint64_t bytes() const { return bytes_; }  // that init computes

@@ -31,7 +31,7 @@ bool have_equal_bytes(const TensorView& a, const TensorView& b) {
 
 class SourceChecks {
  public:
-  explicit SourceChecks(const EngineData& data) : data_(data) {
+  SourceChecks(const EngineData& data, const ShardRanks& ranks) : data_(data), ranks_(ranks) {
     for (size_t i = 0; i < data.sources.size(); ++i) sources_.emplace(data.sources[i].name, i);
     for (const OtherTensor& other : data.others) others_.emplace(other.name, &other);
   }
@@ -57,18 +57,43 @@ class SourceChecks {
 
   void set(size_t index, const std::string& name, const OwnedView& given) {
     const SourceWeight& source = data_.sources[index];
-    const TensorView& value = given.view;
+    const OwnedView own = own_part(source, name, given);
+    const TensorView& value = own.view;
     if (source.dtype != value.dtype || source.shape != value.shape)
       throw UserError("INGOT-U321", fmt::format("weight '{}' is {}, but the new value is {}", name,
                                                 to_string(source.dtype, source.shape),
                                                 to_string(value.dtype, value.shape)));
-    const auto [entry, is_new] = found_.emplace(index, given);
+    const auto [entry, is_new] = found_.emplace(index, own);
     if (is_new || have_equal_bytes(entry->second.view, value)) return;
     throw UserError(
         "INGOT-U326",
         fmt::format("the model uses one tensor as '{}' and '{}', but their new values differ", source.name,
                     name),
         "pass one value for both; a model whose weights are no longer tied has to be built again");
+  }
+
+  // A value that is a part already stays as it is.
+  OwnedView own_part(const SourceWeight& source, const std::string& name, const OwnedView& given) const {
+    const bool is_whole = !source.shards.empty() && given.view.shape != source.shape &&
+                          given.view.shape == whole_shape(source.shape, source.shards);
+    if (!is_whole) return given;
+    const int64_t part = part_number(source.shards, ranks_);
+    if (part == kNoPart) refuse_whole(source, name);
+    return {part_of(given.view, source.shards, part), given.owner};
+  }
+
+  [[noreturn]] void refuse_whole(const SourceWeight& source, const std::string& name) const {
+    std::string why = "this process does not say which rank it is";
+    for (const ShardAxis& shard : source.shards) {
+      const auto rank = ranks_.find(shard.group);
+      if (rank != ranks_.end() && rank->second >= shard.parts)
+        why = fmt::format("rank {} is none of the {} of group '{}'", rank->second, shard.parts, shard.group);
+    }
+    throw UserError(
+        "INGOT-U357",
+        fmt::format("the value of '{}' is the whole tensor, of which each rank has a part, and {}", name,
+                    why),
+        "give the rank (`rank`), join a group first, or set INGOT_RANK");
   }
 
   [[noreturn]] void refuse_unknown(const std::string& name) const {
@@ -99,6 +124,7 @@ class SourceChecks {
   }
 
   const EngineData& data_;
+  const ShardRanks& ranks_;
   std::map<std::string_view, size_t> sources_;
   std::map<std::string_view, const OtherTensor*> others_;
   NewSources found_;
@@ -124,6 +150,12 @@ std::vector<bool> kept_sources(const EngineData& data) {
   return kept;
 }
 
+const Digest& expected_digest(const SourceWeight& source, const ShardRanks& ranks) {
+  const int64_t part = part_number(source.shards, ranks);
+  const bool has_parts = !source.part_digests.empty() && part != kNoPart;
+  return has_parts ? source.part_digests[static_cast<size_t>(part)] : source.digest;
+}
+
 // "the weights of 'a.safetensors' and 3 other files"
 std::string names_of(const WeightsFiles& files) {
   const std::string first = files.empty() ? "" : to_text(files.front().path);
@@ -134,13 +166,30 @@ std::string names_of(const WeightsFiles& files) {
 
 }  // namespace
 
-NewSources check_sources(const EngineData& data, const SourceValues& values, Coverage coverage) {
-  return SourceChecks(data).run(values, coverage);
+NewSources check_sources(const EngineData& data, const SourceValues& values, Coverage coverage,
+                         const ShardRanks& ranks) {
+  return SourceChecks(data, ranks).run(values, coverage);
+}
+
+ShardRanks ranks_after(const EngineData& data, const ShardRanks& known, const ShardRanks& given,
+                       Coverage coverage) {
+  ShardRanks ranks = ranks_of_parts(data, given);
+  if (coverage == Coverage::kAll) return ranks;
+  for (const auto& [group, rank] : known) {
+    const auto [entry, is_new] = ranks.emplace(group, rank);
+    if (entry->second != rank)
+      throw UserError("INGOT-U358",
+                      fmt::format("the engine has the weights of rank {} of group '{}', and the new ones are "
+                                  "of rank {}",
+                                  rank, group, entry->second),
+                      "give new values of all weights, or of the same rank");
+  }
+  return ranks;
 }
 
 NewSources check_files(const EngineData& data, const SourceValues& values, const WeightsFiles& files,
-                       Digests digests) {
-  NewSources found = check_sources(data, values, Coverage::kSome);
+                       Digests digests, const ShardRanks& ranks) {
+  NewSources found = check_sources(data, values, Coverage::kSome, ranks);
   const auto require_same = [&](bool is_same, const SourceWeight& source, std::string_view what) {
     if (is_same) return;
     throw UserError("INGOT-U334", fmt::format(fmt::runtime(what), names_of(files), source.name),
@@ -158,7 +207,7 @@ NewSources check_files(const EngineData& data, const SourceValues& values, const
     const TensorView& value = all[i].second.view;
     const Tensor copy = is_dense(value) ? Tensor{} : to_dense(value);
     const std::byte* bytes = copy.data != nullptr ? copy.data.get() : value.data;
-    require_same(digest_of(source, bytes) == source.digest, source,
+    require_same(digest_of(source, bytes) == expected_digest(source, ranks), source,
                  "{} have another value of '{}' than the engine was built with");
   });
   return found;
@@ -213,8 +262,9 @@ void drop_borrowed(const EngineData& data, const NewSources& values, WeightSet& 
   std::vector<Digest> digests(dropped.size());
   for_each_parallel(dropped.size(), [&](size_t i) {
     const SourceWeight& source = data.sources[dropped[i]];
-    digests[i] =
-        known == KnowsDigests::kYes ? source.digest : digest_of(source, weights.sources[dropped[i]].get());
+    digests[i] = known == KnowsDigests::kYes && source.shards.empty()
+                     ? source.digest
+                     : digest_of(source, weights.sources[dropped[i]].get());
   });
   for (size_t i = 0; i < dropped.size(); ++i) {
     weights.refitted[dropped[i]] = digests[i];

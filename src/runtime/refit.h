@@ -24,7 +24,15 @@ using NewSources = std::map<size_t, OwnedView>;  // by index in EngineData::sour
 // What the values mean for the engine. UserError, the first by name: INGOT-U320 a name that the model never
 // had, U321 another shape or dtype, U324 a weight without a new value (kAll), U325 another value for what the
 // engine holds as a constant or initial state, U326 different values for two names of one weight.
-NewSources check_sources(const EngineData& data, const SourceValues& values, Coverage coverage);
+// The value of a sharded weight is a part, or the whole tensor, of which `ranks` have one: U357 if they are
+// not known.
+NewSources check_sources(const EngineData& data, const SourceValues& values, Coverage coverage,
+                         const ShardRanks& ranks);
+
+// Of which ranks the parts are after a refit with values of `given`: where some values stay, of theirs too.
+// UserError INGOT-U358 if those are of other ranks.
+ShardRanks ranks_after(const EngineData& data, const ShardRanks& known, const ShardRanks& given,
+                       Coverage coverage);
 
 // A file of weights, and its version when it was opened (size 0: unknown).
 struct WeightsFile {
@@ -37,7 +45,7 @@ using WeightsFiles = std::vector<WeightsFile>;
 // As check_sources for the values of these files, which must be all those that the engine names by their
 // digests: else UserError INGOT-U334.
 NewSources check_files(const EngineData& data, const SourceValues& values, const WeightsFiles& files,
-                       Digests digests);
+                       Digests digests, const ShardRanks& ranks);
 
 // Points `weights` at the new values: at the caller's memory where it has an owner or only init reads it,
 // else at copies.

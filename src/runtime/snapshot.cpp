@@ -13,6 +13,7 @@ std::shared_ptr<const EngineData> data_now(const std::shared_ptr<const Engine>& 
   data->weights_files.clear();
   for (const std::filesystem::path& file : weights->files) data->weights_files.push_back(to_text(file));
   if (!weights->files.empty()) return data;
+  data->weights_ranks = weights->ranks;
   for (const auto& [index, digest] : weights->refitted) {
     SourceWeight& source = data->sources[index];
     source.data = weights->sources[index];

@@ -9,6 +9,7 @@
 #include <optional>
 #include <vector>
 
+#include "engine/shard.h"
 #include "support/hash.h"
 
 namespace ingot::core {
@@ -29,6 +30,7 @@ struct WeightSet {
   WeightPointers sources;                  // values of the model's weights, null if not kept
   // Sources with new values from refits, by index: SHA-256 of those not kept, zero for the others.
   std::map<size_t, Digest> refitted;
+  ShardRanks ranks;                          // of which the parts of sharded weights are
   std::vector<std::filesystem::path> files;  // absolute: all sources have their values from them, if any
 
   const WeightPointers& at(uint8_t place_number) const {

@@ -73,13 +73,15 @@ def check(folder: Path, rank: int, size: int) -> None:
     ids = torch.tensor([0, 3, 8 * size - 1, 9, 5])
     eager = table(ids)
     options = {"require_full_compilation": True, "strip_engine_weights": True}
-    module = ingot.compile(table, inputs=[ids], rank="all", **options)
+    module = ingot.compile(table, inputs=[ids], rank="all", shards=[f"own:0/{size}"], **options)
     module.engine.save(folder / f"table{rank}.ingot")
     dist.barrier()
     files = [(folder / f"table{other}.ingot").read_bytes() for other in range(size)]
     assert all(file == files[0] for file in files)
-    engine = ingot.Engine.load(folder / "table0.ingot", weights=dict(table.named_parameters()))
-    torch.testing.assert_close(engine(ids), eager, rtol=0, atol=0)
+    whole = torch.cat([Table(other, size).own for other in range(size)])
+    for weights in (dict(table.named_parameters()), {"own": whole}):
+        engine = ingot.Engine.load(folder / "table0.ingot", weights=weights)
+        torch.testing.assert_close(engine(ids), eager, rtol=0, atol=0)
     torch.compiler.reset()
     compiled = torch.compile(
         table, backend="ingot", options={"rank": "all", "require_full_compilation": True}

@@ -20,6 +20,7 @@ from typing import Any
 import ingot
 import one_program_checks
 import pytest
+import shard_checks
 import torch
 import torch.distributed as dist
 import torch.distributed._functional_collectives as funcol
@@ -195,6 +196,10 @@ def check_one_program_of_all_traces(rank: int, size: int) -> None:
     one_program_checks.check(Path(sys.argv[3]).parent, rank, size)
 
 
+def check_one_checkpoint_for_all_ranks(rank: int, size: int) -> None:
+    shard_checks.check(Path(sys.argv[3]).parent, rank, size)
+
+
 def check_only_its_rank_runs_an_engine(rank: int, size: int) -> None:
     """What depends on the rank is a constant in a trace: correct where it was traced, refused elsewhere."""
     torch.manual_seed(3)
@@ -336,12 +341,26 @@ def check_a_new_connection_after_a_failure(rank: int, size: int) -> None:
     torch.testing.assert_close(module(x), total(x), rtol=0, atol=0)
 
 
-ALL = [name[6:] for name in globals() if name.startswith("check_")]
+ALL = [
+    name[6:]
+    for name in globals()
+    if name.startswith("check_") and not name.endswith(("_checkpoint", "_program"))
+]
 
 
 def checks_of(size: int) -> list[str]:
     """Of four ranks those that have more to do than with two."""
-    return ALL if size == 2 else ["averages", "rows_to_each_rank", "block_by_hand", "groups_of_some_ranks"]
+    return (
+        ALL
+        if size == 2
+        else [
+            "averages",
+            "rows_to_each_rank",
+            "block_by_hand",
+            "one_checkpoint_for_all_ranks",
+            "groups_of_some_ranks",
+        ]
+    )
 
 
 def outcome(check: Callable[[int, int], None], rank: int, size: int) -> str:

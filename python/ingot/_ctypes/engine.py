@@ -81,8 +81,11 @@ class Engine:
         without_weights: bool,
         weight_budget: str = "",
         gpu: int = 0,
+        rank: str = "",
     ) -> Engine:
-        options = _load_options(verify, trust, memory, trusted_keys, without_weights, weight_budget, gpu)
+        options = _load_options(
+            verify, trust, memory, trusted_keys, without_weights, weight_budget, gpu, rank
+        )
         return Engine(_Engine.made(lib.engine_load, path.encode(), byref(options)), threads)
 
     @staticmethod
@@ -95,9 +98,10 @@ class Engine:
         without_weights: bool = False,
         weight_budget: str = "",
         gpu: int = 0,
+        rank: str = "",
     ) -> Engine:
         """The engine reads from the array's memory as long as it needs it."""
-        options = _load_options(verify, trust, 0, trusted_keys, without_weights, weight_budget, gpu)
+        options = _load_options(verify, trust, 0, trusted_keys, without_weights, weight_budget, gpu, rank)
         content = Tensor()
         viewed = arrays.view(array, content, "engine bytes")
         size = arrays.shape_of(content)[0]
@@ -255,18 +259,22 @@ class Engine:
     def save_memory(self) -> bytes:
         return text_of(lib.engine_save_memory, self._handle)
 
-    def refit(self, weights: Mapping[str, Any], partial: bool = False, keep: bool = False) -> None:
+    def refit(
+        self, weights: Mapping[str, Any], partial: bool = False, keep: bool = False, rank: str = ""
+    ) -> None:
         """keep: the arrays are the engine's from now on, and nobody changes them."""
         tensors = (Tensor * len(weights))()
         kept = [arrays.view(value, tensors[k], name) for k, (name, value) in enumerate(weights.items())]
-        self._refit(list(weights), tensors, partial, (weights, kept) if keep else None)
+        self._refit(list(weights), tensors, partial, rank, (weights, kept) if keep else None)
 
-    def refit_from_files(self, files: Sequence[TensorFile], partial: bool) -> None:
+    def refit_from_files(self, files: Sequence[TensorFile], partial: bool, rank: str = "") -> None:
         rows = [row for file in files for row in file.tensors.items()]
-        self._refit([name for name, _ in rows], (Tensor * len(rows))(*(value for _, value in rows)), partial)
+        self._refit(
+            [name for name, _ in rows], (Tensor * len(rows))(*(value for _, value in rows)), partial, rank
+        )
 
-    def _refit(self, names: list[str], tensors: Any, partial: bool, kept: Any = None) -> None:
-        options = RefitOptions(partial=int(partial))
+    def _refit(self, names: list[str], tensors: Any, partial: bool, rank: str, kept: Any = None) -> None:
+        options = RefitOptions(partial=int(partial), rank=rank.encode() or None)
         if kept is not None:
             options.release, options.owner = KEPT.release, KEPT.add(kept)
         check(lib.engine_refit(self._handle, len(names), pointers_to(names), tensors, byref(options)))
@@ -323,6 +331,7 @@ def _load_options(
     without_weights: bool,
     weight_budget: str,
     gpu: int,
+    rank: str,
 ) -> LoadOptions:
     return LoadOptions(
         verify=verify,
@@ -332,6 +341,7 @@ def _load_options(
         without_weights=int(without_weights),
         weight_budget=weight_budget.encode() or None,
         gpu=gpu,
+        rank=rank.encode() or None,
     )
 
 

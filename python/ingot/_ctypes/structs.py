@@ -52,6 +52,7 @@ class LoadOptions(Sized):
         ("without_weights", c_int32),
         ("weight_budget", c_char_p),
         ("gpu", c_int32),
+        ("rank", c_char_p),
     )
 
 
@@ -73,6 +74,7 @@ class RefitOptions(Sized):
         ("partial", c_int32),
         ("release", RELEASE),
         ("owner", c_void_p),
+        ("rank", c_char_p),
     )
 
 

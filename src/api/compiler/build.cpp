@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/compiler/build.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -10,11 +11,13 @@
 #include "api/compiler/cache_use.h"
 #include "api/compiler/metadata.h"
 #include "api/runtime/checks.h"
+#include "api/runtime/groups.h"
 #include "api/runtime/handles.h"
 #include "api/runtime/host_access.h"
 #include "api/runtime/session.h"
 #include "api/runtime/weights_file.h"
 #include "compiler/compile.h"
+#include "compiler/declare_shards.h"
 #include "compiler/profile.h"
 #include "compiler/target_pipeline.h"
 #include "partition/partition.h"
@@ -36,6 +39,12 @@ std::map<std::string, std::string> read_rows(const ingot_build_options& options)
     rows.insert_or_assign(options.options[i].name, options.options[i].value);
   }
   return rows;
+}
+
+void check_shards(const CompileOptions& options) {
+  if (options.immutable_weights && !options.shards.empty())
+    throw UserError("INGOT-U002", "with immutable_weights no weight can be a part of a tensor (shards)",
+                    "leave out one of the two options");
 }
 
 void check_weights_file(const CompileOptions& options) {
@@ -205,6 +214,8 @@ class Build {
                : compile(program, options_, backends(), hooks, &report_);
     target_ = data->target;
     data->metadata = metadata_;
+    declare_shards(*data, options_.shards);
+    require_no_parts(*data);
     if (options_.strip_weights || !options_.weights_files.empty()) return stripped(*data);
     // For another processor: weights are prepared when the engine is loaded there.
     if (!can_run(*data, host(), options_.gpu)) return std::make_unique<ingot_engine>(data);
@@ -224,8 +235,25 @@ class Build {
     if (!options_.weights_files.empty()) api::leave_weights_to(options_.weights_files, built, *data);
     if (!can_run(*data, host(), options_.gpu)) return std::make_unique<ingot_engine>(data);
     auto handle = std::make_unique<ingot_engine>(Engine::create(data, host(), options_.gpu));
-    if (!options_.weights_files.empty()) api::take_file_weights(*handle, {}, FileMemory::kMap);
+    if (options_.weights_files.empty()) return handle;
+    const ShardRanks ranks = find_ranks(*data, nullptr);
+    // An engine for all ranks may be built by none of them: it has its weights when it is loaded.
+    const bool is_of_a_rank = std::ranges::all_of(data->sources, [&](const SourceWeight& source) {
+      return part_number(source.shards, ranks) != kNoPart;
+    });
+    if (is_of_a_rank) api::take_file_weights(*handle, {}, FileMemory::kMap, ranks);
     return handle;
+  }
+
+  // A file with one rank's parts in it would be taken for one of all ranks.
+  void require_no_parts(const EngineData& data) const {
+    const auto is_part = [](const SourceWeight& source) { return !source.shards.empty(); };
+    if (std::ranges::none_of(data.sources, is_part) || options_.strip_weights ||
+        !options_.weights_files.empty())
+      return;
+    throw UserError("INGOT-U356", "an engine with `shards` takes its weights when it is loaded",
+                    "build it with strip_engine_weights (--strip-engine-weights), or with weights_file "
+                    "(--weights-file), and give each rank the whole checkpoint");
   }
 
   void write_output(const ingot_engine& engine) {
@@ -294,6 +322,7 @@ CompileOptions checked_options(const ingot_build_options& options) {
   const Backend& backend = find_backend(backends(), parsed.target.backend);
   parsed.target.device = backend.device(parsed.target.device);
   check_server(parsed.cache);
+  check_shards(parsed);
   check_weights_file(parsed);
   const PassRunner checks_names(pipeline_for(backend, parsed.target), parsed.passes);
   return parsed;

@@ -3,6 +3,7 @@
 #include "api/runtime/groups.h"
 
 #include <algorithm>
+#include <charconv>
 
 #include <fmt/core.h>
 
@@ -57,6 +58,22 @@ std::optional<GroupOptions> group_of_environment() {
                           api::read_variable("INGOT_GROUP_DEADLINE", kUsualDeadline, 86'400'000))};
 }
 
+// "1", or "tp:1,dp:0"; names may contain colons.
+void read_ranks(std::string_view text, ShardRanks& ranks) {
+  while (!text.empty()) {
+    const std::string_view entry = text.substr(0, text.find(','));
+    text.remove_prefix(std::min(text.size(), entry.size() + 1));
+    const size_t colon = entry.rfind(':');
+    const std::string_view number = colon == std::string_view::npos ? entry : entry.substr(colon + 1);
+    int64_t rank = -1;
+    const auto [end, failure] = std::from_chars(number.data(), number.data() + number.size(), rank);
+    if (failure != std::errc() || end != number.data() + number.size() || rank < 0)
+      throw UserError("INGOT-U357", fmt::format("'{}' is not a rank", entry),
+                      "give a number, or GROUP:NUMBER for each group, separated by commas");
+    ranks.insert_or_assign(std::string(colon == std::string_view::npos ? "" : entry.substr(0, colon)), rank);
+  }
+}
+
 }  // namespace
 
 namespace ingot::core::api {
@@ -73,6 +90,20 @@ std::vector<Bound> find_groups(const EngineData& data, std::span<const ingot_gro
   if (const auto options = group_of_environment())
     groups.push_back({"", host().group_of_environment([&] { return join_group(*options); })});
   return groups;
+}
+
+ShardRanks find_ranks(const EngineData& data, const char* given) {
+  ShardRanks ranks;
+  if (given != nullptr && *given != '\0') {
+    read_ranks(given, ranks);
+    return ranks;
+  }
+  for (const GroupUse& use : groups_of(data))
+    if (use.only_rank >= 0) ranks.emplace(use.name, use.only_rank);
+  for (const Bound& shared : host().shared_groups()) ranks.emplace(shared.name, shared.group->rank());
+  if (!environment_variable("INGOT_RANK").empty())
+    ranks.emplace("", api::read_variable("INGOT_RANK", 0, kMostRanks));
+  return ranks;
 }
 
 }  // namespace ingot::core::api

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "api/runtime/checks.h"
+#include "api/runtime/groups.h"
 #include "api/runtime/guard.h"
 #include "api/runtime/handles.h"
 #include "api/runtime/host_access.h"
@@ -55,7 +56,8 @@ std::unique_ptr<ingot_engine> with_weights(std::shared_ptr<Engine> loaded, const
                                          ? ingot_load_options{}
                                          : api::read_struct(given, kFirstLoadOptions, "ingot_load_options");
   if (!handle->data->weights_files.empty() && options.without_weights == 0)
-    api::take_file_weights(*handle, folder, static_cast<FileMemory>(options.memory));
+    api::take_file_weights(*handle, folder, static_cast<FileMemory>(options.memory),
+                           api::find_ranks(*handle->data, options.rank));
   return handle;
 }
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "api/runtime/checks.h"
+#include "api/runtime/groups.h"
 #include "api/runtime/guard.h"
 #include "api/runtime/handles.h"
 #include "api/runtime/tensors.h"
@@ -36,7 +37,8 @@ ingot_status* ingot_engine_refit(ingot_engine* engine, size_t count, const char*
       sources.insert_or_assign(names[i], OwnedView{api::to_view(values[i]), owner});
     }
     api::require_unchanged_model(*engine);
-    api::runnable(*engine)->refit(sources, given.partial != 0 ? Coverage::kSome : Coverage::kAll);
+    api::runnable(*engine)->refit(sources, given.partial != 0 ? Coverage::kSome : Coverage::kAll,
+                                  api::find_ranks(*engine->data, given.rank));
   });
 }
 

@@ -70,15 +70,45 @@ SourceValues known_values(const EngineData& data, std::vector<NamedTensor> tenso
   return values;
 }
 
+// Of all parts of the sharded weights, which one engine for all ranks compares.
+void add_part_digests(const SourceValues& values, EngineData& stripped) {
+  for_each_parallel(stripped.sources.size(), [&](size_t i) {
+    SourceWeight& source = stripped.sources[i];
+    const auto found = values.find(source.name);
+    if (source.shards.empty() || found == values.end()) return;
+    const TensorView& whole = found->second.view;
+    if (whole.shape != whole_shape(source.shape, source.shards)) return;  // the check says so
+    for (int64_t part = 0; part < part_count(source.shards); ++part)
+      source.part_digests.push_back(
+          digest_of(source, to_dense(part_of(whole, source.shards, part)).data.get()));
+  });
+}
+
+// The values with the part in place of each whole tensor that the model had when it was built.
+SourceValues built_parts(SourceValues values, const EngineData& built, EngineData& stripped) {
+  for (size_t i = 0; i < built.sources.size(); ++i) {
+    SourceWeight& source = stripped.sources[i];
+    const auto found = values.find(source.name);
+    if (source.shards.empty()) continue;
+    source.digest = digest_of(source, built.sources[i].data.get());
+    if (source.part_digests.empty() || found == values.end()) continue;
+    const auto part = std::ranges::find(source.part_digests, source.digest) - source.part_digests.begin();
+    const int64_t number = std::min<int64_t>(part, part_count(source.shards) - 1);
+    found->second.view = part_of(found->second.view, source.shards, number);
+  }
+  return values;
+}
+
 }  // namespace
 
-void take_file_weights(ingot_engine& handle, const fs::path& folder, FileMemory memory) {
+void take_file_weights(ingot_engine& handle, const fs::path& folder, FileMemory memory,
+                       const ShardRanks& ranks) {
   std::vector<fs::path> paths;
   for (const std::string& name : handle.data->weights_files)
     paths.push_back(fs::absolute(folder / to_path(name)).lexically_normal());
   Engine& engine = *runnable(handle);
   OpenedFiles opened = open_files(paths, memory);
-  engine.refit_from(opened.files, known_values(engine.data(), std::move(opened.tensors)));
+  engine.refit_from(opened.files, known_values(engine.data(), std::move(opened.tensors)), ranks);
   handle.model = std::move(opened.mapped);
 }
 
@@ -89,12 +119,16 @@ void leave_weights_to(const std::vector<std::string>& given, const EngineData& b
       paths.push_back(fs::absolute(file).lexically_normal());
   }
   for_each_parallel(built.sources.size(), [&](size_t i) {
-    stripped.sources[i].digest = digest_of(built.sources[i], built.sources[i].data.get());
+    if (built.sources[i].shards.empty())
+      stripped.sources[i].digest = digest_of(built.sources[i], built.sources[i].data.get());
   });
   for (const fs::path& path : paths) stripped.weights_files.push_back(to_text(path));
   OpenedFiles opened = open_files(paths, FileMemory::kMap);
   const SourceValues values = known_values(stripped, std::move(opened.tensors));
-  check_files(stripped, values, opened.files, Digests::kOfAll);
+  add_part_digests(values, stripped);
+  check_files(stripped, built_parts(values, built, stripped), opened.files, Digests::kOfAll, {});
+  for (SourceWeight& source : stripped.sources)
+    if (!source.part_digests.empty()) source.digest = {};  // nothing tells which rank has built it
 }
 
 std::string name_from(const fs::path& folder, const fs::path& absolute) {

@@ -14,7 +14,8 @@ namespace ingot::core::api {
 // Gives the engine the weights of the files that its data names; relative names are looked for in `folder`.
 // UserError INGOT-U335 if there is no such file, U334 if a value is missing or another one, U326 if two files
 // have one. The files must not change while the engine is in use, unless `memory` is kCopy.
-void take_file_weights(ingot_engine& handle, const std::filesystem::path& folder, FileMemory memory);
+void take_file_weights(ingot_engine& handle, const std::filesystem::path& folder, FileMemory memory,
+                       const ShardRanks& ranks);
 
 // `stripped`, an engine without values of weights, is to take them from the files `given`, or those that an
 // index among them names: it gets the digests of those that `built` has. UserError as of take_file_weights,
