@@ -2,8 +2,7 @@
 // torch.associative_scan: a loop of log2(rows) iterations over whole tensors, whatever the number of rows is.
 //
 //   stride = 1
-//   while stride < rows:                                    x[i] is the combination of rows max(0, i - stride
-//   + 1)..i
+//   while stride < rows:        x[i] combines the `stride` rows up to i, or all of them
 //     x[i] = i < stride ? x[i] : combine(x[i - stride], x[i])
 //     stride = 2 * stride
 #include <algorithm>
