@@ -10,9 +10,8 @@ int64_t operations_of(const ExprNode& node) {
   switch (node.kind) {
     case ExprNode::Kind::kUnary:
     case ExprNode::Kind::kFunction:
-      return 1;
     case ExprNode::Kind::kBinary:
-      return node.binary >= Binary::kEqual ? 0 : 1;
+      return node.dtype == DType::kBool ? 0 : 1;
     case ExprNode::Kind::kFma:
       return 2;
     default:

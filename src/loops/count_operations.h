@@ -7,8 +7,8 @@
 namespace ingot::core::loops {
 
 // Arithmetic operations: one per unary or binary function and per combined value, two per fused multiply-add.
-// Comparisons, selections, conversions and index arithmetic count nothing; both arms of a select count. A
-// backend may need fewer (Winograd) or more (exp is one here).
+// Comparisons, logic (of padding, for instance), selections, conversions and index arithmetic count nothing;
+// both arms of a select count. A backend may need fewer (Winograd) or more (exp is one here).
 Dim count_operations(const Kernel& kernel);
 
 // Elements of `buffer` that the kernel loads, counting repeated loads.

@@ -153,7 +153,7 @@ TEST(EngineKey, SeesEveryOptionThatDecides) {
       {"immutable_weights", "true"}, {"enabled_precisions", "f16"},     {"keep_precision", "linear"}};
   // Stripping happens behind the lookup, weights are always given, and unshared kernels are not looked up;
   // `target` names a device, of which `gpu` numbers one; `rank` and `random_seed` become part of nodes,
-  // collectives and draws, of which this program has none.
+  // collectives and draws, of which this program has none, and `shards` of the names of weights.
   constexpr std::array kApart = {"strip_engine_weights",
                                  "refit_identical_engine_weights",
                                  "share_kernels",
@@ -162,6 +162,7 @@ TEST(EngineKey, SeesEveryOptionThatDecides) {
                                  "target",
                                  "gpu",
                                  "random_seed",
+                                 "shards",
                                  "rank"};
   for (const auto& row : changes) {
     EXPECT_NE(key_of(small_program(), {row}), key) << row.first;

@@ -176,8 +176,9 @@ def test_a_branch_on_data(sign: float) -> None:
 def test_an_assertion_on_data() -> None:
     compiled = ingot.ts.compile(scripted(Assertion()), inputs=[torch.ones(3)])
     assert_same(compiled(torch.ones(3)), Assertion()(torch.ones(3)))
-    with pytest.raises(RuntimeError):
+    with pytest.raises(ingot.UserError, match="an assertion of the program failed") as info:
         compiled(-torch.ones(3))
+    assert info.value.code == "INGOT-U313"
 
 
 def test_state() -> None:

@@ -239,7 +239,7 @@ DataCount bind_count(Call& call, core::Value* count, const Dim& recorded, const 
   }
   core::Value* expected = size_scalar(graph, recorded, DType::kI64);
   graph.add(ops::assert_true, {emit(call, ops::equal, {count, expected})},
-            ops::Assertion{"the number of elements found is " + recorded.to_string()});
+            ops::Assertion{"a number that follows from data is " + recorded.to_string()});
   return {count, recorded};
 }
 

@@ -167,7 +167,8 @@ TEST(TranspositionTemplate, LeavesWhatItDoesNotTurn) {
   };
   EXPECT_TRUE(fits(DType::kI32, {0, 1}, {1, 0}, {16, 16}));
   EXPECT_TRUE(fits(DType::kBF16, {0, 1}, {1, 0}, {16, 16}));
-  EXPECT_FALSE(fits(DType::kF64, {0, 1}, {1, 0}, {16, 16}));
+  EXPECT_TRUE(fits(DType::kF64, {0, 1}, {1, 0}, {16, 16}));
+  EXPECT_FALSE(fits(DType::kI8, {0, 1}, {1, 0}, {16, 16}));
   EXPECT_FALSE(fits(DType::kF32, {0, 1, 2}, {1, 0, 2}, {16, 16, 16}));
   EXPECT_FALSE(fits(DType::kF32, {0, 1}, {1, 0}, {3, 16}));
 }
