@@ -27,9 +27,14 @@ def blocks(page: str, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
 
 
+def commands(page: str) -> list[str]:
+    """Without those of models whose weights are parts: tests/python/test_rank_processes.py runs them."""
+    texts = [block for block in blocks(page, "sh") if "--shards" not in block]
+    return [line.split("#")[0].strip() for text in texts for line in text.splitlines()]
+
+
 def builds(page: str) -> list[str]:
-    lines = [line.split("#")[0].strip() for block in blocks(page, "sh") for line in block.splitlines()]
-    return [line for line in lines if line.startswith("ingot build ")]
+    return [command for command in commands(page) if command.startswith("ingot build ")]
 
 
 class Model(torch.nn.Module):
@@ -121,9 +126,9 @@ def test_the_metrics_that_the_page_lists() -> None:
     [("windows", "windows-x86-64"), ("aarch64", "linux-aarch64"), ("ranks", "linux-x86-64")],
 )
 def test_engines_for_others_are_built_here(page: str, platform: str, folder: Path) -> None:
-    commands = builds(page)
-    assert commands
-    for command in commands:
+    found = builds(page)
+    assert found
+    for command in found:
         run(command)
         content = json.loads(run("ingot inspect --json model.ingot"))
         assert platform in content["platforms"]
@@ -131,17 +136,16 @@ def test_engines_for_others_are_built_here(page: str, platform: str, folder: Pat
 
 @pytest.mark.skipif(not NVRTC, reason="NVRTC is not installed")
 def test_engines_for_gpus_are_built_here(folder: Path) -> None:
-    commands = builds("gpu")
-    assert commands
-    for command in commands:
+    found = builds("gpu")
+    assert found
+    for command in found:
         run(command)
         assert "sm_90a" in json.loads(run("ingot inspect --json model.ingot"))["target"]
 
 
 def test_ranks(folder: Path) -> None:
     """The page's command runs an engine on two ranks."""
-    lines = [line.split("#")[0].strip() for block in blocks("ranks", "sh") for line in block.splitlines()]
-    (command,) = [line for line in lines if line.startswith("ingot run model.ingot --ranks 2")]
+    (command,) = [line for line in commands("ranks") if line.startswith("ingot run model.ingot --ranks 2")]
     run("ingot build model.pt2 --rank any")
     run(command.replace("{rank}", "'{rank}'"))
     outputs = [np.load(f"out{rank}.npz")["output_0"] for rank in (0, 1)]

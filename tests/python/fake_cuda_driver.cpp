@@ -12,11 +12,14 @@
 #include <cstring>
 #include <deque>
 #include <functional>
+#include <initializer_list>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <set>
+#include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -113,17 +116,28 @@ void check_memory(uint64_t address) {
   if (size == 0 && found->second != current_device()) ++wrong;
 }
 
+std::string numbers(std::initializer_list<std::pair<int, const char*>> counted) {
+  std::string text;
+  for (const auto& [count, what] : counted)
+    text += (text.empty() ? "" : ", ") + std::to_string(count) + ' ' + what;
+  return text + '\n';
+}
+
+// Written at once: other processes may be writing to the same file.
 struct Summary {
   ~Summary() {
-    std::fprintf(stderr, "fake GPU: %d launches, %d captures, %d graph launches, %d allocations left\n",
-                 launches.load(), captures.load(), graph_launches.load(), static_cast<int>(allocated.size()));
-    std::fprintf(stderr, "fake GPU: %d copies from pinned memory, %d modules of PTX\n", fetches.load(),
-                 compiled.load());
+    std::string text = "fake GPU: " + numbers({{launches.load(), "launches"},
+                                               {captures.load(), "captures"},
+                                               {graph_launches.load(), "graph launches"},
+                                               {static_cast<int>(allocated.size()), "allocations left"}});
+    text += "fake GPU: " +
+            numbers({{fetches.load(), "copies from pinned memory"}, {compiled.load(), "modules of PTX"}});
     for (int device = 0; count() > 1 && device < count(); ++device)
-      std::fprintf(stderr, "fake GPU %d: %d launches\n", device, used[device].load());
+      text += "fake GPU " + std::to_string(device) + ": " + numbers({{used[device].load(), "launches"}});
     if (count() > 1)
-      std::fprintf(stderr, "fake GPU: %d calls in a wrong context, %d contexts left current\n", wrong.load(),
-                   pushed.load());
+      text += "fake GPU: " +
+              numbers({{wrong.load(), "calls in a wrong context"}, {pushed.load(), "contexts left current"}});
+    std::fputs(text.c_str(), stderr);
   }
 } summary;
 

@@ -101,7 +101,7 @@ def test_counters_are_passed_on_as_differences() -> None:
             assert sample.help
 
         def add(self, value: float, labels: dict[str, str]) -> None:
-            key = (self.name, labels["engine"])
+            key = (self.name, labels.get("engine", ""))
             seen[key] = seen.get(key, 0) + value
 
         def set(self, value: float, labels: dict[str, str]) -> None:
