@@ -2,7 +2,6 @@
 // Weights of which each rank has a part: which part that is, refits with whole tensors, and what is refused.
 #include <gmock/gmock.h>
 
-#include "compiler/declare_shards.h"
 #include "runtime/refit.h"
 #include "runtime/snapshot.h"
 #include "tests/ranks/ranks.h"
@@ -75,7 +74,7 @@ class ShardedEngine : public ::testing::Test {
   std::shared_ptr<Engine> make() {
     auto data = std::make_shared<EngineData>(without_weights(weighted_engine()));
     data->weights_form = WeightsForm::kPrepared;
-    declare_shards(*data, {"*:0/2"});
+    for (SourceWeight& source : data->sources) source.shards = {{.axis = 0, .parts = 2, .group = ""}};
     return Engine::create(data, host_);
   }
   static SourceValues values(const Tensor& w, const Tensor& b) {
@@ -151,23 +150,6 @@ TEST_F(ShardedEngine, RemembersWhoseWeightsItHas) {
         shard_error([&] { check_parts(known, bound); }),
         rank == 1 ? "" : "INGOT-U358: the engine has the weights of rank 1 of group '', and this is rank 0");
   }
-}
-
-TEST_F(ShardedEngine, RefusesEntriesThatMeanNothing) {
-  const auto refusal = [](const std::vector<std::string>& entries) {
-    return shard_error([&] {
-      EngineData engine = weighted_engine();
-      declare_shards(engine, entries);
-    });
-  };
-  for (const char* entry : {"w", "w:0", "w/2", ":0/2", "w:x/2", "w:0/", "w:-1/2", "w:0/2x"})
-    EXPECT_THAT(refusal({entry}),
-                HasSubstr("INGOT-U356: shards: '" + std::string(entry) + "': it does not say"));
-  EXPECT_THAT(refusal({"w:0/0"}), HasSubstr("1 to 1024 parts"));
-  EXPECT_THAT(refusal({"v:0/2"}), HasSubstr("the program reads no weight of that name"));
-  EXPECT_THAT(refusal({"w:1/2"}), HasSubstr("'w' has 1 dims"));
-  EXPECT_THAT(refusal({"w:0/2@tp"}), HasSubstr("the program has no group 'tp'"));
-  EXPECT_THAT(refusal({"w:0/2", "*:0/2"}), HasSubstr("another entry divides 'w'"));
 }
 
 }  // namespace
