@@ -117,13 +117,16 @@ void view_buffer(nb::handle object, ArrayView& view, const char* what) {
   const Py_buffer& buffer = view.buffer;
   const int32_t dtype = dtype_of_format(buffer);
   if (dtype == 0 || buffer.ndim > kMaxRank) refuse(what, "this dtype or rank is not supported");
-  for (int i = 0; i < buffer.ndim; ++i) {
-    view.sizes[i] = buffer.shape[i];
+  const auto rank = static_cast<size_t>(buffer.ndim);
+  view.sizes = std::make_unique<int64_t[]>(2 * rank);
+  int64_t *const shape = view.sizes.get(), *const strides = shape + rank;
+  for (size_t i = 0; i < rank; ++i) {
+    shape[i] = buffer.shape[i];
     if (buffer.strides[i] % buffer.itemsize != 0)
       refuse(what, "its strides are not multiples of the element size");
-    view.sizes[kMaxRank + i] = buffer.strides[i] / buffer.itemsize;
+    strides[i] = buffer.strides[i] / buffer.itemsize;
   }
-  view.tensor = {buffer.buf, dtype, buffer.ndim, view.sizes, view.sizes + kMaxRank};
+  view.tensor = {buffer.buf, dtype, buffer.ndim, shape, strides};
 }
 
 // Whether the owner declares it read-only; views, which calls usually borrow, have no flags.

@@ -6,6 +6,7 @@
 #include <nanobind/nanobind.h>
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -18,11 +19,12 @@ namespace nb = nanobind;
 constexpr int kMaxRank = 64;
 
 // A borrowed view, valid while the Python object lives. `shape` and `strides` point into the framework's
-// memory, or into `sizes`.
+// memory, or to `sizes`. Small, since each call makes one per input: malloc merges free memory first when it
+// is asked for a kilobyte.
 struct ArrayView {
   ingot_tensor tensor{};
-  int64_t sizes[2 * kMaxRank];
-  Py_buffer buffer{};  // held only for the buffer protocol
+  std::unique_ptr<int64_t[]> sizes;  // only for the buffer protocol, as `buffer`
+  Py_buffer buffer{};
   bool has_buffer = false;
 
   ArrayView() = default;
