@@ -4,12 +4,12 @@
 #include <cstring>
 #include <functional>
 #include <map>
-#include <numeric>
 #include <span>
 
 #include "engine/container.h"
 #include "engine/engine_file.h"
 #include "engine/sections.h"
+#include "support/digest_all.h"
 #include "support/error.h"
 #include "support/parallel.h"
 
@@ -108,26 +108,6 @@ ToHash list_bytes(const EngineData& engine, const WeightPlaces& places) {
   return list;
 }
 
-// The largest come first, so that no thread is left with one of them at the end.
-std::vector<Digest> digest_all(const ToHash& list, Meter& meter) {
-  std::vector<size_t> order(list.all.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::ranges::stable_sort(order, std::ranges::greater(), [&](size_t i) { return list.all[i].size(); });
-  std::vector<Digest> digests(list.all.size());
-  for_each_watched(order.size(), meter, [&](size_t index, const auto& go_on) {
-    Bytes rest = list.all[order[index]];
-    DigestBuilder builder;
-    while (!rest.empty() && go_on()) {
-      const Bytes part = rest.first(std::min(rest.size(), kWeightBlock));
-      builder.update(part);
-      meter.add(part.size());
-      rest = rest.subspan(part.size());
-    }
-    digests[order[index]] = builder.finish();
-  });
-  return digests;
-}
-
 Digest weights_digest(std::span<const Digest> pieces) {
   DigestBuilder builder;
   for (const Digest& each : pieces) builder.update(each);
@@ -172,7 +152,7 @@ Draft Writing::draft() {
   uint64_t images_length = 0;
   const std::vector<uint64_t> image_offsets = place_images(engine_.images, images_length);
   std::vector<std::byte> checksums = checksum_weights(places_, weights_length_, meter_);
-  const std::vector<Digest> digests = digest_all(list_, meter_);
+  const std::vector<Digest> digests = digest_all(list_.all, meter_, [&](size_t bytes) { meter_.add(bytes); });
   draft.contents = {to_bytes(engine_.key),
                     write_metadata(engine_, places_, image_offsets, source_digests(engine_, list_, digests)),
                     write_programs(engine_), std::move(checksums),

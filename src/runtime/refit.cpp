@@ -8,6 +8,7 @@
 
 #include "runtime/initialize.h"
 #include "runtime/memory.h"
+#include "support/digest_all.h"
 #include "support/error.h"
 #include "support/parallel.h"
 #include "support/paths.h"
@@ -254,22 +255,22 @@ ProgramSlice init_after(const EngineData& data, const NewSources& values, const 
 
 void drop_borrowed(const EngineData& data, const NewSources& values, WeightSet& weights, KnowsDigests known) {
   const std::vector<bool> kept = kept_sources(data);
-  std::vector<size_t> dropped;
+  std::vector<size_t> dropped, hashed;
+  std::vector<Bytes> bytes;
   for (const auto& [index, value] : values) {
-    weights.refitted[index] = Digest{};
-    if (!kept[index]) dropped.push_back(index);
+    const SourceWeight& source = data.sources[index];
+    const std::byte* const now = weights.sources[index].get();
+    const bool is_known = known == KnowsDigests::kYes && source.shards.empty();
+    weights.refitted[index] = is_known && !kept[index] ? source.digest : Digest{};
+    if (kept[index]) continue;
+    dropped.push_back(index);
+    if (is_known || now == nullptr) continue;
+    hashed.push_back(index);
+    bytes.emplace_back(now, source_bytes(source));
   }
-  std::vector<Digest> digests(dropped.size());
-  for_each_parallel(dropped.size(), [&](size_t i) {
-    const SourceWeight& source = data.sources[dropped[i]];
-    digests[i] = known == KnowsDigests::kYes && source.shards.empty()
-                     ? source.digest
-                     : digest_of(source, weights.sources[dropped[i]].get());
-  });
-  for (size_t i = 0; i < dropped.size(); ++i) {
-    weights.refitted[dropped[i]] = digests[i];
-    weights.sources[dropped[i]] = nullptr;
-  }
+  const std::vector<Digest> digests = digest_all(bytes);
+  for (size_t i = 0; i < hashed.size(); ++i) weights.refitted[hashed[i]] = digests[i];
+  for (const size_t index : dropped) weights.sources[index] = nullptr;
   for (size_t id = 0; id < data.weights.size(); ++id) {
     const FromSource* source = data.weights[id].source();
     if (source != nullptr && !kept[source->index] && values.contains(source->index))

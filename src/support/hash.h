@@ -23,6 +23,8 @@ class DigestBuilder {
  public:
   DigestBuilder();
   void update(Bytes data);
+  // first.update(of_first) and second.update(of_second), which takes less time for data of similar lengths.
+  static void update_two(DigestBuilder& first, Bytes of_first, DigestBuilder& second, Bytes of_second);
   Digest finish();  // the builder may not be used afterwards
 
  private:

@@ -38,6 +38,17 @@ void DigestBuilder::update(Bytes data) {
   std::ranges::copy(data.subspan(whole), block_.begin());
 }
 
+void DigestBuilder::update_two(DigestBuilder& first, Bytes of_first, DigestBuilder& second, Bytes of_second) {
+  const bool are_aligned = (first.length_ | second.length_) % kBlockBytes == 0;
+  const size_t common = std::min(of_first.size(), of_second.size());
+  const size_t whole = are_aligned ? common / kBlockBytes * kBlockBytes : 0;
+  sha256_two(first.state_, second.state_, of_first.data(), of_second.data(), whole);
+  first.length_ += whole;
+  second.length_ += whole;
+  first.update(of_first.subspan(whole));
+  second.update(of_second.subspan(whole));
+}
+
 Digest DigestBuilder::finish() {
   const size_t used = length_ % kBlockBytes;
   std::array<std::byte, 2 * kBlockBytes> tail{};

@@ -109,33 +109,58 @@ __attribute__((target("sha,sse4.1"))) inline void rounds(PackedState& packed, __
   packed.abef = _mm_sha256rnds2_epu32(packed.abef, packed.cdgh, _mm_shuffle_epi32(sum, 0x0E));
 }
 
-__attribute__((target("sha,sse4.1"))) inline void compress_x86(PackedState& packed, const std::byte* block) {
+// The next block of each of `Streams`, whose instructions take turns: those of one wait for each other.
+template <size_t Streams>
+__attribute__((target("sha,sse4.1"))) inline void compress_x86(PackedState* packed,
+                                                               const std::byte* const* blocks, size_t at) {
   const __m128i to_big_endian = _mm_set_epi64x(0x0c0d0e0f08090a0b, 0x0405060700010203);
-  const PackedState before = packed;
-  __m128i words[4];  // std::array would lose its alignment attribute
+  PackedState before[Streams];
+  __m128i words[Streams][4];  // std::array would lose its alignment attribute
+  for (size_t k = 0; k < Streams; ++k) before[k] = packed[k];
+#pragma GCC unroll 4
   for (size_t i = 0; i < 4; ++i) {
-    const __m128i loaded = _mm_loadu_si128(reinterpret_cast<const __m128i*>(block) + i);
-    words[i] = _mm_shuffle_epi8(loaded, to_big_endian);
-    rounds(packed, words[i], 4 * i);
+#pragma GCC unroll 2
+    for (size_t k = 0; k < Streams; ++k) {
+      const __m128i loaded = _mm_loadu_si128(reinterpret_cast<const __m128i*>(blocks[k] + at) + i);
+      words[k][i] = _mm_shuffle_epi8(loaded, to_big_endian);
+      rounds(packed[k], words[k][i], 4 * i);
+    }
   }
 #pragma GCC unroll 12
   for (size_t i = 4; i < 16; ++i) {
-    const __m128i last = words[(i + 3) % 4];
-    const __m128i seven_back = _mm_alignr_epi8(last, words[(i + 2) % 4], 4);
-    const __m128i partial = _mm_add_epi32(_mm_sha256msg1_epu32(words[i % 4], words[(i + 1) % 4]), seven_back);
-    words[i % 4] = _mm_sha256msg2_epu32(partial, last);
-    rounds(packed, words[i % 4], 4 * i);
+#pragma GCC unroll 2
+    for (size_t k = 0; k < Streams; ++k) {
+      __m128i* const own = words[k];
+      const __m128i last = own[(i + 3) % 4];
+      const __m128i seven_back = _mm_alignr_epi8(last, own[(i + 2) % 4], 4);
+      const __m128i partial = _mm_add_epi32(_mm_sha256msg1_epu32(own[i % 4], own[(i + 1) % 4]), seven_back);
+      own[i % 4] = _mm_sha256msg2_epu32(partial, last);
+      rounds(packed[k], own[i % 4], 4 * i);
+    }
   }
-  packed.abef = _mm_add_epi32(packed.abef, before.abef);
-  packed.cdgh = _mm_add_epi32(packed.cdgh, before.cdgh);
+  for (size_t k = 0; k < Streams; ++k) {
+    packed[k].abef = _mm_add_epi32(packed[k].abef, before[k].abef);
+    packed[k].cdgh = _mm_add_epi32(packed[k].cdgh, before[k].cdgh);
+  }
 }
 
 }  // namespace
 
 __attribute__((target("sha,sse4.1"))) void sha256_blocks_x86(DigestState& state, Bytes blocks) {
   PackedState packed = pack(state);
-  for (size_t at = 0; at < blocks.size(); at += kBlock) compress_x86(packed, blocks.data() + at);
+  const std::byte* const data = blocks.data();
+  for (size_t at = 0; at < blocks.size(); at += kBlock) compress_x86<1>(&packed, &data, at);
   unpack(packed, state);
+}
+
+__attribute__((target("sha,sse4.1"))) void sha256_two_x86(DigestState& first, DigestState& second,
+                                                          const std::byte* of_first,
+                                                          const std::byte* of_second, size_t bytes) {
+  PackedState packed[] = {pack(first), pack(second)};
+  const std::byte* const blocks[] = {of_first, of_second};
+  for (size_t at = 0; at < bytes; at += kBlock) compress_x86<2>(packed, blocks, at);
+  unpack(packed[0], first);
+  unpack(packed[1], second);
 }
 
 #else
@@ -144,14 +169,35 @@ bool has_sha_instructions() { return false; }
 
 void sha256_blocks_x86(DigestState& state, Bytes blocks) { sha256_blocks_portable(state, blocks); }
 
+void sha256_two_x86(DigestState& first, DigestState& second, const std::byte* of_first,
+                    const std::byte* of_second, size_t bytes) {
+  sha256_blocks_portable(first, Bytes(of_first, bytes));
+  sha256_blocks_portable(second, Bytes(of_second, bytes));
+}
+
 #endif
 
-void sha256_blocks(DigestState& state, Bytes blocks) {
+namespace {
+
+bool knows_sha_instructions() {
   // Not a guarded static: a child forked during the first evaluation would wait for it forever.
   constinit static std::atomic<int> known{-1};
   int hardware = known.load(std::memory_order_relaxed);
   if (hardware < 0) known = hardware = has_sha_instructions() ? 1 : 0;
-  hardware == 1 ? sha256_blocks_x86(state, blocks) : sha256_blocks_portable(state, blocks);
+  return hardware == 1;
+}
+
+}  // namespace
+
+void sha256_blocks(DigestState& state, Bytes blocks) {
+  knows_sha_instructions() ? sha256_blocks_x86(state, blocks) : sha256_blocks_portable(state, blocks);
+}
+
+void sha256_two(DigestState& first, DigestState& second, const std::byte* of_first,
+                const std::byte* of_second, size_t bytes) {
+  if (knows_sha_instructions()) return sha256_two_x86(first, second, of_first, of_second, bytes);
+  sha256_blocks_portable(first, Bytes(of_first, bytes));
+  sha256_blocks_portable(second, Bytes(of_second, bytes));
 }
 
 }  // namespace ingot::core

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/hash.h"
 
+#include <atomic>
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
+#include "support/digest_all.h"
 #include "support/sha256_blocks.h"
 #include "support/xxh3.h"
 
@@ -64,6 +67,42 @@ TEST(Digest, PiecesGiveTheSameAsTheWhole) {
   }
 }
 
+// Lengths around whole blocks, from builders at and between block boundaries.
+TEST(Digest, TwoAtATimeAreAsOneAfterTheOther) {
+  const std::string text = pattern(400);
+  const std::string_view view = text;
+  for (const size_t before : {size_t{0}, size_t{5}, size_t{64}}) {
+    for (const size_t first : {size_t{0}, size_t{1}, size_t{64}, size_t{130}, size_t{256}}) {
+      for (size_t second = 0; second <= 260; ++second) {
+        DigestBuilder of_first, of_second;
+        of_first.update(as_bytes(view.substr(0, before)));
+        DigestBuilder::update_two(of_first, as_bytes(view.substr(before, first)), of_second,
+                                  as_bytes(view.substr(100, second)));
+        ASSERT_EQ(of_first.finish(), digest(as_bytes(view.substr(0, before + first))))
+            << before << " " << first;
+        ASSERT_EQ(of_second.finish(), digest(as_bytes(view.substr(100, second)))) << second;
+      }
+    }
+  }
+}
+
+TEST(Digest, OfManyValuesAreThoseOfEach) {
+  for (const size_t count : {0, 1, 2, 3, 40, 41}) {
+    std::vector<std::string> texts;
+    for (size_t i = 0; i < count; ++i)
+      texts.push_back(pattern(i * i * 97 % 1000 + (i % 7 == 3 ? 2 << 20 : 0)));
+    std::vector<Bytes> values;
+    size_t bytes = 0;
+    for (const std::string& text : texts) values.push_back(as_bytes(text)), bytes += text.size();
+    std::atomic<size_t> counted{0};
+    const std::vector<Digest> digests = digest_all(values, [] {}, [&](size_t more) { counted += more; });
+    ASSERT_EQ(digests.size(), count);
+    EXPECT_EQ(counted, bytes);
+    for (size_t i = 0; i < count; ++i) EXPECT_EQ(digests[i], digest(values[i])) << i << " of " << count;
+    EXPECT_EQ(digest_all(values), digests);
+  }
+}
+
 TEST(Digest, InstructionsAndPortableCodeAgree) {
   if (!has_sha_instructions()) GTEST_SKIP() << "this processor has no SHA instructions";
   const std::string text = pattern(64 * 17);
@@ -72,6 +111,13 @@ TEST(Digest, InstructionsAndPortableCodeAgree) {
   sha256_blocks_portable(portable, as_bytes(text));
   sha256_blocks_x86(hardware, as_bytes(text));
   EXPECT_EQ(portable, hardware);
+  DigestState first = {1, 2, 3, 4, 5, 6, 7, 0xFFFFFFFF}, second = portable;
+  sha256_two_x86(first, second, as_bytes(text).data(), as_bytes(text).data() + 64, 64 * 16);
+  DigestState of_first = {1, 2, 3, 4, 5, 6, 7, 0xFFFFFFFF}, of_second = portable;
+  sha256_blocks_portable(of_first, as_bytes(text).first(64 * 16));
+  sha256_blocks_portable(of_second, as_bytes(text).subspan(64));
+  EXPECT_EQ(first, of_first);
+  EXPECT_EQ(second, of_second);
 }
 
 TEST(Checksum, IsXxh3OfTheSpecification) {
