@@ -7,6 +7,7 @@
 #include "ops/attention.h"
 #include "ops/ops.h"
 #include "ops/region.h"
+#include "ops/row_moments.h"
 #include "ops/scaled_linear.h"
 
 namespace ingot::core {
@@ -41,6 +42,9 @@ std::optional<Definition> define(const Node& node) {
   const auto outside = [&](const Value* value) { return outer.contains(value) ? outer.at(value) : value; };
   const auto has_lowering = [](const Node* member) { return member->op->lower != nullptr; };
   if (!std::ranges::all_of(nodes, has_lowering)) return std::nullopt;
+  // A product with the moments of its rows is no one kernel of Loop IR.
+  const auto is_moments = [](const Node* member) { return member->op == &ops::row_moments; };
+  if (nodes.size() > 1 && std::ranges::any_of(nodes, is_moments)) return std::nullopt;
   RegionKernel region = compose_region(nodes, outputs);
   Definition definition{std::move(region.kernel)};
   for (const Value* value : region.buffers) definition.buffers.push_back(outside(value));

@@ -116,38 +116,56 @@ Types infer_normalized_linear(const Node& node) {
   require(x.rank() >= 1 && x.shape.back() == weight.shape[1], node,
           "x and weight have different inner sizes");
   require(x.dtype == weight.dtype, node, "x and weight have different dtypes");
-  for (size_t i = 2; i < node.operands.size(); ++i) {
+  for (const size_t i : {kNormalizedBias, kNormalizedSums}) {
     if (node.has_operand(i)) require_shape(node, i, {weight.shape[0]});
   }
-  Shape shape(x.shape.begin(), x.shape.end() - 1);
+  Shape row(x.shape.begin(), x.shape.end() - 1), shape = row;
+  row.push_back(1);
+  for (const size_t i : {kNormalizedMean, kNormalizedScale}) {
+    if (node.has_operand(i)) require_shape(node, i, row);
+  }
+  require(!node.has_operand(kNormalizedMean) ||
+              (node.has_operand(kNormalizedScale) && node.has_operand(kNormalizedSums)),
+          node, "a mean needs the sums of the weight and a scale");
   shape.push_back(weight.shape[0]);
   return {{x.dtype, std::move(shape), {}}};
 }
+
+// Given, or of the row.
+Moments moments_of_rows(KernelBuilder& builder, const Node& node, const Index& outer) {
+  const auto given = [&](size_t operand) -> Expr {
+    return builder.has(operand) ? builder.load(operand, joined(outer, {Dim(0)})) : nullptr;
+  };
+  if (builder.has(kNormalizedScale)) return {given(kNormalizedMean), given(kNormalizedScale)};
+  const Shape row{node.operand_type(0).shape.back()};
+  const double epsilon = node.attributes<NormalizedLinear>().epsilon;
+  const auto value = [&](const Index& inner) { return builder.load(0, joined(outer, inner)); };
+  if (builder.has(kNormalizedSums)) return moments_over(builder, row, value, epsilon);
+  const auto squared = [&](const Index& inner) { return value(inner) * value(inner); };
+  return {nullptr, inverse_deviation(builder, mean_over(builder, "square", row, squared), epsilon)};
+}
+
 loops::Kernel lower_normalized_linear(const Node& node) {
   KernelBuilder builder(node);
-  const Shape row{node.operand_type(0).shape.back()};
   const Index index = builder.parallel(node.results[0]->type.shape);
   const Index outer(index.begin(), index.end() - 1), column{index.back()};
-  const auto value = [&](const Index& inner) { return builder.load(0, joined(outer, inner)); };
-  const auto squared = [&](const Index& inner) { return value(inner) * value(inner); };
-  const double epsilon = node.attributes<NormalizedLinear>().epsilon;
-  const bool centered = builder.has(3);
-  const Moments moments =
-      centered
-          ? moments_over(builder, row, value, epsilon)
-          : Moments{nullptr, inverse_deviation(builder, mean_over(builder, "square", row, squared), epsilon)};
-  const StageLoops inner = builder.loops(row);
-  Expr sum = builder.reduce("sum", loops::Combine::kAdd, inner,
-                            value(inner.index) * builder.load(1, {index.back(), inner.index[0]}));
-  const DType dtype = sum->dtype;
-  if (centered) sum = sum - moments.mean * loops::convert(dtype, builder.load(3, column));
-  sum = sum * moments.scale;
-  builder.store(index, builder.has(2) ? sum + builder.load(2, column) : sum);
+  const Moments moments = moments_of_rows(builder, node, outer);
+  const StageLoops inner = builder.loops({node.operand_type(0).shape.back()});
+  Expr sum = builder.reduce(
+      "sum", loops::Combine::kAdd, inner,
+      builder.load(0, joined(outer, inner.index)) * builder.load(1, {index.back(), inner.index[0]}));
+  const auto of_sum = [&](const Expr& value) { return loops::convert(sum->dtype, value); };
+  if (moments.mean != nullptr)
+    sum = sum - of_sum(moments.mean) * of_sum(builder.load(kNormalizedSums, column));
+  sum = sum * of_sum(moments.scale);
+  builder.store(index, builder.has(kNormalizedBias) ? sum + builder.load(kNormalizedBias, column) : sum);
   return builder.finish();
 }
 Samples normalized_linear_samples() {
   return {sample({f32({batch(), length(), 8}), f32({5, 8}), f32({5}), f32({5})}, NormalizedLinear{1e-5}),
-          sample({f32({3, 4}), f32({7, 4})}, NormalizedLinear{1e-6})};
+          sample({f32({3, 4}), f32({7, 4})}, NormalizedLinear{1e-6}),
+          sample({f32({3, 8}), f32({5, 8}), f32({5}), f32({5}), f32({3, 1}), f32({3, 1})},
+                 NormalizedLinear{1e-5})};
 }
 
 Types infer_channels(const Node& node, size_t first) {
@@ -225,7 +243,9 @@ constexpr Operand kNormalizedLinearOperands[] = {
     {"x", DTypeSet::kFloating},
     {"weight", DTypeSet::kFloating},
     {.name = "bias", .dtypes = DTypeSet::kFloating, .optional = true},
-    {.name = "sums", .dtypes = DTypeSet::kFloating, .optional = true}};
+    {.name = "sums", .dtypes = DTypeSet::kFloating, .optional = true},
+    {.name = "mean", .dtypes = DTypeSet::kFloating, .optional = true},
+    {.name = "scale", .dtypes = DTypeSet::kFloating, .optional = true}};
 
 constinit const Op normalized_linear = {
     .name = "normalized_linear",

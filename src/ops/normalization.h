@@ -14,6 +14,10 @@ struct Normalization {  // layer_norm, rms_norm over the last `axes` dims
   }
 };
 
+// Operands of normalized_linear. The sums are of the weight's rows: without them the mean counts as 0. If the
+// scale of the rows is given, and the mean unless it counts as 0, neither is computed.
+enum : size_t { kNormalizedBias = 2, kNormalizedSums, kNormalizedMean, kNormalizedScale };
+
 struct NormalizedLinear {
   double epsilon = 1e-5;
   static constexpr auto fields() { return std::tuple{Field{"epsilon", &NormalizedLinear::epsilon}}; }

@@ -5,6 +5,7 @@
 
 #include "ops/alias.h"
 #include "ops/ops.h"
+#include "ops/row_moments.h"
 #include "ops/select.h"
 #include "passes/replace_all_uses.h"
 #include "passes/target_passes.h"
@@ -14,8 +15,8 @@ namespace {
 
 bool is_elementwise(
     const Node& node) {  // one stage, one store, no reduction: can be computed where it is read
-  return node.op->lower != nullptr &&
-         (node.op->traits.has(Trait::kElementwise) || node.op->traits.has(Trait::kView));
+  return node.op->lower != nullptr && (node.op->traits.has(Trait::kElementwise) ||
+                                       node.op->traits.has(Trait::kView) || ops::is_row_statistic(node));
 }
 bool is_root(const Node& node) {
   return node.op->traits.has(Trait::kContraction) || node.op->traits.has(Trait::kReduction);
@@ -55,6 +56,7 @@ struct Region {
   Node* root;
   Node* last;
   std::set<Node*> nodes;
+  Node* moments = nullptr;  // of what `last` computes: one more result
 };
 
 using Membership = std::map<const Node*, const Region*>;
@@ -76,6 +78,18 @@ void take_consumers(const Graph& graph, Region& region, const Membership& taken,
     if (!fits) return;
     region.nodes.insert(user);
     region.last = user;
+  }
+}
+
+// The moments of the rows that a contraction ends with, which others read too.
+void take_moments(Region& region, const Membership& taken, const FuseRules& rules, Rewrites& rewrites) {
+  if (!region.root->op->traits.has(Trait::kContraction) || region.last->results.size() != 1) return;
+  for (Node* user : region.last->results[0]->users) {
+    if (user->op != &ops::row_moments || taken.contains(user)) continue;
+    if (!rules.may_take_consumer(*region.root, *user) || !rewrites.allow(*user)) continue;
+    region.nodes.insert(user);
+    region.moments = user;
+    return;
   }
 }
 
@@ -146,8 +160,10 @@ void build(Graph& graph, const Region& region, const std::vector<Node*>& order) 
     const Node* copy = body.add_copy(*node, std::move(operands));
     for (size_t i = 0; i < node->results.size(); ++i) inside.emplace(node->results[i], copy->results[i]);
   }
+  std::vector<Value*> results = region.last->results;
+  if (region.moments != nullptr) results.push_back(region.moments->results[0]);
   std::vector<TensorType> types;
-  for (Value* result : region.last->results) {
+  for (Value* result : results) {
     body.outputs.push_back(inside.at(result));
     types.push_back(result->type);
   }
@@ -157,9 +173,7 @@ void build(Graph& graph, const Region& region, const std::vector<Node*>& order) 
   Node* fused = graph.add_with_graphs(ops::fused, outer.operands, {}, std::move(graphs), std::move(types));
   fused->source = region.root->source;
   fused->name = region.root->name;
-  for (size_t i = 0; i < region.last->results.size(); ++i) {
-    replace_all_uses(graph, region.last->results[i], fused->results[i]);
-  }
+  for (size_t i = 0; i < results.size(); ++i) replace_all_uses(graph, results[i], fused->results[i]);
 }
 
 }  // namespace
@@ -171,7 +185,10 @@ Graph fuse(Graph graph, const FuseRules& rules, Rewrites& rewrites) {
   const auto add = [&](Node* root, bool consumers) {
     if (rewrites.is_disabled(*root)) return;
     Region& region = regions.emplace_back(Region{root, root, {root}});
-    if (consumers) take_consumers(graph, region, taken, rules, rewrites);
+    if (consumers) {
+      take_consumers(graph, region, taken, rules, rewrites);
+      take_moments(region, taken, rules, rewrites);
+    }
     take_producers(graph, region, taken, rules, rewrites);
     for (Node* node : region.nodes) {
       if (node == root || !is_generator(*node)) taken.emplace(node, &region);

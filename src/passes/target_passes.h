@@ -115,6 +115,13 @@ Graph pad_channels(Graph graph, const ChannelRule& rule, Rewrites& rewrites);
 using NormRule = std::function<bool(const Node& norm, const Node& linear)>;
 Graph fold_norms(Graph graph, const NormRule& rule, Rewrites& rewrites);
 
+// A norm over the last dim between products loses its place in the graph: the linear layer before it, which
+// may add a residual, keeps the moments of its rows beside its result, linear layers behind it, with constant
+// weights, become `normalized_linear` of the norm's input, and sums that linear layers end with compute it
+// for their own elements. The rule answers for a linear layer before the norm, behind it, or with such a sum.
+// Changes rounding.
+Graph split_norms(Graph graph, const NormRule& rule, Rewrites& rewrites);
+
 // Attention to keys and values that it alone reads behind an index_copy into a state becomes
 // cached_attention, where the rule says so of it and the number of new rows: it reads the state as it was
 // when the run began. All writes are at the end.

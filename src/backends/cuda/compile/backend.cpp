@@ -17,6 +17,7 @@
 #include "backends/cuda/compile/precision.h"
 #include "backends/cuda/compile/prelude.h"
 #include "backends/cuda/compile/routine_kernels.h"
+#include "backends/cuda/compile/row_statistics.h"
 #include "backends/cuda/compile/speed.h"
 #include "backends/cuda/images/architecture.h"
 #include "backends/cuda/kernel_abi.h"
@@ -24,7 +25,9 @@
 #include "backends/steps/members.h"
 #include "loops/overwrite.h"
 #include "ops/attention.h"
+#include "ops/normalization.h"
 #include "ops/ops.h"
+#include "ops/row_moments.h"
 #include "support/error.h"
 
 namespace ingot::core::cuda {
@@ -106,13 +109,14 @@ LoweredKernel kernel_of_template(const TemplateKernel& kernel, const Node& node,
                       device = target.device] { return compile_unit(text, name, device); }};
 }
 
-// The step of `kernel` for `node`: its arguments are the node's operands, then `others`.
+// The step of `kernel` for `node`: its arguments are those of the node's operands that come from outside,
+// then `others`.
 LoweredStep lower_template(LoweredKernel kernel, const Members& members, const Node& node,
                            std::span<const Value* const> others) {
   LoweredStep step;
   step.name = step_name(members.nodes);
   for (const Value* operand : node.operands) {
-    if (operand != nullptr) add_argument(step, members, operand);
+    if (operand != nullptr && members.outer.contains(operand)) add_argument(step, members, operand);
   }
   for (const Value* value : others) add_argument(step, members, value);
   step.action = std::move(kernel);
@@ -137,8 +141,18 @@ std::vector<Tactic> tactics_to_time(std::span<const Tactic> ranked, const Target
   return tactics;
 }
 
-LoweredStep lower_contraction(const Members& members, const Node& contraction, const SymbolTable& symbols,
+// The operands that belong to columns of the result.
+std::span<Value* const> columns_of(const Node& contraction) {
+  const size_t end =
+      contraction.op == &ops::normalized_linear ? size_t{ops::kNormalizedMean} : contraction.operands.size();
+  const std::span<Value* const> operands(contraction.operands);
+  return operands.first(std::min(end, operands.size())).subspan(2);
+}
+
+LoweredStep lower_contraction(const Members& all, const Node& contraction, const SymbolTable& symbols,
                               const Target& target) {
+  const NormedMembers split = split_members(all);
+  const Members& members = split.members;
   const RegionKernel epilogue = epilogue_of(members, contraction);
   const auto is_own_weight = [&](const Value* operand) {
     return operand == nullptr || is_weight(*members.outer.at(operand));
@@ -146,17 +160,22 @@ LoweredStep lower_contraction(const Members& members, const Node& contraction, c
   const ContractionSite site{
       .node = contraction,
       .b_is_weight = is_own_weight(contraction.operands[1]),
-      .columns_are_weights = std::ranges::all_of(std::span(contraction.operands).subspan(2), is_own_weight),
+      .columns_are_weights = std::ranges::all_of(columns_of(contraction), is_own_weight),
       .rounds_to_tf32 = rounds_to_tf32(target),
       .exact_functions = has_exact_functions(target),
       .architecture = target.device,
-      .symbols = symbols};
+      .symbols = symbols,
+      .norms = row_norms(split, contraction, epilogue.buffers)};
   const auto lower = [&](const ProductTactic& tactic) {
     return kernel_of_template(write_contraction(site, epilogue.kernel, tactic), contraction, target);
   };
   const std::vector<ProductTactic> ranked = rank_tactics(site, epilogue.kernel);
-  LoweredStep step =
-      lower_template(lower(ranked[0]), members, contraction, std::span(epilogue.buffers).subspan(1));
+  std::vector<const Value*> others;
+  for (size_t i = 1; i < epilogue.buffers.size(); ++i)
+    if (site.norms.find(i) == nullptr) others.push_back(epilogue.buffers[i]);
+  for (const RowStatistics& rows : split.statistics) others.push_back(rows.moments);
+  if (split.moments != nullptr) others.push_back(split.moments);
+  LoweredStep step = lower_template(lower(ranked[0]), all, contraction, others);
   for (const ProductTactic& tactic : tactics_to_time(std::span(ranked), target))
     step.others.push_back(lower(tactic));
   return step;
@@ -184,6 +203,12 @@ LoweredStep lower_attention(const Members& members, const Node& attention, const
   return step;
 }
 
+// Templates read moments, not what is made of them elsewhere.
+bool knows_statistics(const Members& members, const Node& contraction) {
+  return contraction.op != &ops::normalized_linear || !contraction.has_operand(ops::kNormalizedScale) ||
+         !members.outer.contains(contraction.operands[ops::kNormalizedScale]);
+}
+
 LoweredStep lower_as_routine(const Node& node, const SymbolTable& symbols, const Target& target) {
   if (is_collective_of_nccl(node)) return lower_collective(node);
   if (!has_routine_kernel(node)) return lower_routine(node);
@@ -193,6 +218,10 @@ LoweredStep lower_as_routine(const Node& node, const SymbolTable& symbols, const
 
 // Attention by itself: nothing can be fused into it.
 bool takes_neighbours(const Node& root) { return !ops::is_attention(*root.op); }
+FusionAnswer may_keep_moments(const Node& root) {
+  return {root.op == &ops::linear && is_tensor_core_contraction(root),
+          "no kernel template keeps its moments"};
+}
 constexpr FusionAnswer kTakesNothing{false, "the kernel template of attention takes nothing in"};
 
 class CudaBackend final : public Backend {
@@ -232,9 +261,11 @@ class CudaBackend final : public Backend {
   }
 
   FusionAnswer may_fuse_consumer(const Node& root, const Node& consumer, const Target&) const override {
+    if (consumer.op == &ops::row_moments) return may_keep_moments(root);
     return takes_neighbours(root) ? may_take_consumer(root, consumer, is_ready) : kTakesNothing;
   }
   FusionAnswer may_fuse_producer(const Node& root, const Node& producer, const Target&) const override {
+    if (root.op == &ops::normalized_linear && ops::is_row_statistic(producer)) return {};
     return takes_neighbours(root) ? may_take_producer(root, producer, is_ready) : kTakesNothing;
   }
 
@@ -244,7 +275,8 @@ class CudaBackend final : public Backend {
     const Members members = members_of(node);
     if (is_tensor_core_attention(node)) return {lower_attention(members, node, symbols, target)};
     const Node* contraction = find_contraction(members);
-    if (contraction != nullptr && is_tensor_core_contraction(*contraction))
+    if (contraction != nullptr && is_tensor_core_contraction(*contraction) &&
+        knows_statistics(members, *contraction))
       return {lower_contraction(members, *contraction, symbols, target)};
     if (contraction != nullptr && is_depthwise(*contraction)) {
       const RegionKernel epilogue = epilogue_of(members, *contraction);

@@ -16,9 +16,12 @@
 #include "backends/cuda/compile/type_text.h"
 #include "ops/normalization.h"
 #include "ops/ops.h"
+#include "ops/row_moments.h"
 
 namespace ingot::core::cuda {
 namespace {
+
+constexpr int64_t kAlignment = 16;  // of what lies behind a form's shared memory
 
 class ContractionWriter {
  public:
@@ -26,6 +29,7 @@ class ContractionWriter {
       : node_(site.node),
         b_is_weight_(site.b_is_weight),
         columns_are_weights_(site.columns_are_weights),
+        norms_(site.norms),
         epilogue_(std::move(epilogue)),
         shape_(product_shape(node_)),
         out_(node_, kernels(), site.symbols),
@@ -47,11 +51,13 @@ class ContractionWriter {
     out_.text += moments_functions(node_, moments_offset());
     out_.text += form_.body;
     out_.text += centering_functions(node_);
+    out_.text += row_norm_functions(norms_, moments_offset());
     form_.in_turns ? write_kernel_in_turns() : write_kernel();
     return {.threads = form_.threads,
             .cluster = form_.splits,
             .items = items(),
-            .shared_bytes = moments_offset() + moments_bytes(node_, form_.rows),
+            .shared_bytes =
+                moments_offset() + moments_bytes(node_, form_.rows) + statistics_bytes(norms_, form_.rows),
             .maps = form_.maps,
             .symbols = out_.symbols,
             .text = std::string(tensor_core_functions()) + form_.functions + out_.text};
@@ -60,7 +66,8 @@ class ContractionWriter {
  private:
   std::array<const loops::Kernel*, 1> kernels() const { return {&epilogue_}; }
   bool has_maps() const { return !form_.maps.empty(); }
-  bool is_normalized() const { return node_.op == &ops::normalized_linear; }
+  bool has_own_moments() const { return computes_moments(node_); }
+  EpilogueSite epilogue_site() { return {node_, shape_, epilogue_, norms_, form_.wide, out_}; }
 
   // Of tiles in turns each block has several.
   Dim items() const {
@@ -70,10 +77,12 @@ class ContractionWriter {
   }
 
   // After the form's own shared memory.
-  int64_t moments_offset() const {
-    constexpr int64_t kAlignment = 16;
-    return (form_.shared_bytes + kAlignment - 1) / kAlignment * kAlignment;
-  }
+  int64_t moments_offset() const { return (form_.shared_bytes + kAlignment - 1) / kAlignment * kAlignment; }
+
+  // Whether a thread's groups of eight all exist, and are aligned if the buffers are: their kernel looks at
+  // that once. Code for both, in one stream of instructions that runs but once, takes longer to fetch than to
+  // run.
+  bool has_whole_groups() { return form_.in_turns || has_whole_tiles(epilogue_site()); }
 
   void write_beginning() {
     write_signature();
@@ -85,31 +94,44 @@ class ContractionWriter {
     out_.line(
         "const int share = blockIdx.x % kSplits;\nconst bool aligned = is_aligned(x0) && is_aligned(x1) && "
         "x.rows <= kMostRows && x.columns <= kMostRows{};\n",
-        form_.in_turns ? epilogue_alignment(node_, shape_, epilogue_, out_) : "");
+        has_whole_groups() ? epilogue_alignment(epilogue_site()) : "");
     if (has_maps()) out_.line("Parts parts = make_parts(shared, aligned, &a_map, &b_map);\n");
     out_.line("const idx tiles = across * down * {};\n", out_.scope.text(shape_.batch));
   }
 
   void write_kernel() {
     write_beginning();
+    out_.line("const auto take_tiles = [&](auto certain, auto kind) {{\n");
+    out_.line("constexpr bool is_certain = decltype(certain)::is_certain;\n");
     out_.line("for (idx tile = blockIdx.x / kSplits; tile < tiles; tile += gridDim.x / kSplits) {{\n");
     out_.line(
         "const idx first_column = tile % across * kColumns, first_row = tile / across % down * kRows, ");
     out_.line("batch = tile / across / down;\n");
-    write_epilogue_loads(node_, shape_, epilogue_, form_.wide, columns_are_weights_, out_);
+    write_epilogue_loads(epilogue_site(), columns_are_weights_);
+    write_products();
+    write_contraction_epilogue(epilogue_site());
+    out_.line("end_tile(tile + gridDim.x / kSplits >= tiles);\n}}\n}};\n");
+    out_.line("if (aligned) take_tiles(Whole(), {}());\nelse take_tiles(Checked(), Checked());\n}}\n",
+              has_whole_groups() ? "Whole" : "Checked");
+  }
+
+  void write_products() {
     out_.line(
-        "if (aligned) {{\nmultiply_tile(shared, {}share, batch, first_row, first_column, {}x, "
-        "begin_epilogue);\n"
+        "if constexpr (is_certain) {{\nmultiply_tile(shared, {}share, batch, first_row, first_column, {}x, "
+        "begin_epilogue, end_products);\n"
         "}} else {{\n",
         has_maps() ? "parts, " : "", has_maps() ? "&a_map, &b_map, " : "");
-    out_.line("wait_for_previous();\nif (kNextWithOperands) let_next_start();\nbegin_epilogue();\n");
+    out_.line("wait_for_previous();\nif (kNextWithOperands) let_next_start();\n");
+    out_.line("begin_epilogue();\nend_products();\n");
     out_.line("multiply_one_by_one(shared, share, batch, first_row, first_column, x);\n}}\n");
-    if (is_normalized()) {
-      out_.line("finish_moments(shared, aligned, first_row, x);\n");
+    if (has_own_moments()) {
+      out_.line("finish_moments(shared, is_certain, first_row, x);\n");
       out_.line("center_far_rows(shared, first_row, first_column, x);\n");
     }
-    write_contraction_epilogue(node_, shape_, epilogue_, form_.wide, out_);
-    out_.line("end_tile(tile + gridDim.x / kSplits >= tiles);\n}}\n}}\n");
+    if (const auto centered = norms_.centered())
+      out_.line("center_far_rows_of_tile(shared, {}, share, first_row, first_column, x);\n", *centered);
+    else if (!norms_.statistics.empty())
+      out_.line("__syncthreads();\n");
   }
 
   void write_kernel_in_turns() {
@@ -117,8 +139,8 @@ class ContractionWriter {
     out_.line("idx batch = 0, first_row = 0, first_column = 0;\n");
     out_.line("const auto begin_tile = [&](idx tile) {{\nbatch = tile / across / down;\n");
     out_.line("first_row = tile / across % down * kRows;\nfirst_column = tile % across * kColumns;\n}};\n");
-    write_epilogue_functions(node_, shape_, epilogue_, out_);
-    write_take_loads(node_, shape_, epilogue_, out_);
+    write_epilogue_functions(epilogue_site());
+    write_take_loads(epilogue_site());
     out_.line("if (!aligned) {{\nwait_for_previous();\n");
     out_.line("for (idx tile = blockIdx.x; tile < tiles; tile += gridDim.x) {{\nbegin_tile(tile);\n");
     out_.line(
@@ -143,7 +165,7 @@ class ContractionWriter {
     out_.line("extern \"C\" __global__ void __launch_bounds__({}{}) {} ingot_kernel(", form_.threads,
               form_.in_turns ? ", 1" : "",
               form_.splits > 1 ? fmt::format("__cluster_dims__({})", form_.splits) : "");
-    write_operand_arguments(node_, epilogue_, out_);
+    write_operand_arguments(epilogue_site());
     out_.line("char* scratch, i32* status{}) {{\n",
               has_maps()
                   ? ", const __grid_constant__ TensorMap a_map, const __grid_constant__ TensorMap b_map"
@@ -153,6 +175,7 @@ class ContractionWriter {
 
   const Node& node_;
   const bool b_is_weight_, columns_are_weights_;
+  const RowNorms& norms_;
   const loops::Kernel epilogue_;
   const ProductShape shape_;
   TemplateText out_;
@@ -173,8 +196,19 @@ std::vector<ProductTactic> rank_tactics(const ContractionSite& site, const loops
   TemplateText text(site.node, {}, site.symbols);
   const ProductShape shape = product_shape(site.node);
   ProductSize size = typical_size(site.node, shape, site.rounds_to_tf32, text);
-  size.orders_columns = size.orders_columns && has_whole_eights(site.node, shape, epilogue, text);
-  return rank_tactics(site.node, shape, size, limits_of(site.architecture));
+  size.orders_columns =
+      size.orders_columns && has_whole_eights({site.node, shape, epilogue, site.norms, kEight, text});
+  GpuLimits limits = limits_of(site.architecture);
+  if (site.norms.is_empty()) return rank_tactics(site.node, shape, size, limits);
+  limits.shared_bytes -= statistics_bytes(site.norms, kMostTileRows) + kAlignment;
+  std::vector<ProductTactic> tactics = rank_tiles_of_blocks(site.node, shape, size, limits);
+  std::erase_if(tactics, [&](const ProductTactic& tactic) {
+    if (std::holds_alternative<TurnTile>(tactic.tile)) return true;
+    const Tile* tile = std::get_if<Tile>(&tactic.tile);
+    const bool has_others_sums = tile != nullptr && tile->splits > 1;
+    return has_others_sums || (site.norms.keeps_moments && columns_of(tactic) % ops::kMomentNeighbours != 0);
+  });
+  return tactics;
 }
 
 }  // namespace ingot::core::cuda

@@ -5,6 +5,7 @@
 
 #include "backends/backend.h"
 #include "backends/cuda/compile/product_tactic.h"
+#include "backends/cuda/compile/row_statistics.h"
 #include "backends/cuda/compile/template_text.h"
 #include "loops/kernel.h"
 
@@ -18,10 +19,12 @@ struct ContractionSite {
   bool exact_functions;      // in epilogues of halves
   std::string_view architecture;
   const SymbolTable& symbols;
+  RowNorms norms;
 };
 
 // `epilogue` as for kernel templates of the CPU: buffer 0 is the node's result, loaded where it is stored.
-// The kernel's buffers are the node's operands that are present, then those of the epilogue except its first.
+// The kernel's buffers are the node's operands that are present, then those of the epilogue except its first,
+// both without what the norms stand for; the moments that these are read from; the moments that it keeps.
 TemplateKernel write_contraction(const ContractionSite& site, const loops::Kernel& epilogue,
                                  const ProductTactic& tactic);
 

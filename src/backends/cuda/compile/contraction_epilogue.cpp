@@ -14,8 +14,6 @@
 namespace ingot::core::cuda {
 namespace {
 
-constexpr int kEight = 8;
-
 // The type of `wide` contiguous elements.
 std::string group_of(DType dtype, int wide) {
   if (dtype != DType::kF32 && wide == kEight) return "Packed";
@@ -24,13 +22,17 @@ std::string group_of(DType dtype, int wide) {
 
 class EpilogueWriter {
  public:
-  EpilogueWriter(const Node& node, const ProductShape& shape, const loops::Kernel& epilogue, int wide,
-                 TemplateText& out)
-      : node_(node), shape_(shape), epilogue_(epilogue), wide_(wide), out_(out) {
-    column_ = Dim::symbol(epilogue.parallel[shape.column_dim].variable);
-    has_bias_ = node.op != &ops::matmul && node.has_operand(2);
-    has_column_sums_ = node.op == &ops::normalized_linear && node.has_operand(3);
-    for (size_t i = 1; i < epilogue.buffers.size(); ++i) {
+  explicit EpilogueWriter(const EpilogueSite& site)
+      : node_(site.node),
+        shape_(site.shape),
+        epilogue_(site.epilogue),
+        norms_(site.norms),
+        wide_(site.wide),
+        out_(site.out),
+        column_(Dim::symbol(epilogue_.parallel[shape_.column_dim].variable)),
+        has_bias_(node_.op != &ops::matmul && node_.has_operand(2)),
+        has_column_sums_(node_.op == &ops::normalized_linear && node_.has_operand(ops::kNormalizedSums)) {
+    for (size_t i = 1; i < epilogue_.buffers.size(); ++i) {
       if (const auto index = neighbours_read(i)) wide_loads_.push_back({i, *index});
     }
   }
@@ -41,12 +43,23 @@ class EpilogueWriter {
     out_.line("constexpr int kAcross = kColumns / kWide, kShare = kRows * kAcross / kSplits;\n");
     out_.line("constexpr int kAtOnce = kShare > kThreads ? 2 : 1, kLoads = kAtOnce;\n");
     out_.line("const int begin = share * kShare + threadIdx.x, end = (share + 1) * kShare;\n");
+    out_.line("const auto column_of = [&](idx column) {{\n");
+    out_.line("return least<idx>(column, x.columns - (decltype(kind)::is_certain ? kWide : 1));\n}};\n");
     write_functions();
-    write_loads_at("load_columns_at", "load_columns(n, column, Checked())", has_columns());
-    write_loads_at("load_elements_at", "load_elements(n, row, column, Checked())", !wide_loads_.empty());
+    write_loads_at("load_columns_at", "load_columns(n, column, kind)", has_columns());
+    write_loads_at("load_elements_at", "load_elements(n, row, column, kind)", !wide_loads_.empty());
     if (columns_are_weights) out_.line("load_columns_at(begin);\n");
-    out_.line("const auto begin_epilogue = [&] {{ {}load_elements_at(begin); }};\n",
-              columns_are_weights ? "" : "load_columns_at(begin); ");
+    for (size_t i = 0; i < norms_.statistics.size(); ++i)
+      out_.line("OwnMoments<{}> own_moments{};\n", norms_.statistics[i].parts, i);
+    out_.line("const auto begin_epilogue = [&] {{\n{}load_elements_at(begin);\n",
+              columns_are_weights ? "" : "load_columns_at(begin);\n");
+    for (size_t i = 0; i < norms_.statistics.size(); ++i)
+      out_.line("load_moments(own_moments{0}, moments{0}, share, first_row, x);\n", i);
+    out_.line("}};\nconst auto end_products = [&] {{\n");
+    for (size_t i = 0; i < norms_.statistics.size(); ++i)
+      out_.line("keep_statistics<{0}, {1}>(own_moments{2}, shared, {2}, share, {3:a}f);\n",
+                norms_.statistics[i].parts, norms_.statistics[i].centered, i, epsilon(i));
+    out_.line("}};\n");
   }
 
   // A thread has kWide contiguous elements of a row at a time, twice: all are loaded and computed before the
@@ -55,23 +68,36 @@ class EpilogueWriter {
     const loops::Stage& stored = stored_stage();
     const loops::Buffer& buffer = buffer_of(stored.store->buffer);
     const std::string result = fmt::format("b{}", stored.store->buffer);
-    out_.line("for (int i = begin; i < end; i += kAtOnce * kThreads) {{\n");
+    out_.line("constexpr int kRounds = (kShare + kAtOnce * kThreads - 1) / (kAtOnce * kThreads);\n");
+    out_.line("#pragma unroll 1\nfor (int round = 0; round < kRounds; ++round) {{\n");
+    out_.line("const int i = begin + round * kAtOnce * kThreads;\nif (i >= end) break;\n");
     out_.line("{} values[kAtOnce][kWide];\n", type_name(stored.value->dtype));
-    out_.line("if (i != begin) load_columns_at(i), load_elements_at(i);\n");
+    out_.line("if (kRounds > 1 && round > 0) load_columns_at(i), load_elements_at(i);\n");
     out_.line("#pragma unroll\nfor (int n = 0; n < kAtOnce; ++n) {{\n");
     out_.line("const int at = least(i + n * kThreads, end - 1), across = at % kAcross * kWide;\n");
     out_.line("f32 sums[kWide];\nadd_shares_of(sums, shared, at / kAcross, across);\n");
     out_.line("const idx row = least<idx>(first_row + at / kAcross, x.rows - 1);\n");
-    out_.line("#pragma unroll\nfor (int k = 0; k < kWide; ++k)\n");
+    for (size_t i = 0; i < norms_.statistics.size(); ++i)
+      out_.line("statistics{0}[n] = statistics_in(shared, {0})[at / kAcross];\n", i);
+    out_.line("const idx begin_column = column_of(first_column + across);\n");
+    out_.line("#pragma unroll\nfor (int k = 0; k < kWide; ++k) {{\n");
     out_.line(
-        "values[n][k] = finish(row, least<idx>(first_column + across + k, x.columns - 1), sums[k], "
-        "n, k);\n}}\n");
+        "const idx column = decltype(kind)::is_certain ? begin_column + k : least<idx>(begin_column + k, "
+        "x.columns - 1);\n");
+    out_.line("values[n][k] = finish(row, column, sums[k], n, k);\n}}\n");
+    if (norms_.keeps_moments)
+      out_.line(
+          "keep_moments<kShare % 32 == 0>(kept_moments, values[n], row, first_column + across, i + n * "
+          "kThreads < end && first_row + "
+          "at / kAcross < x.rows && first_column + across < x.columns, x);\n");
+    out_.line("}}\n");
     out_.line("#pragma unroll\nfor (int n = 0; n < kAtOnce; ++n) {{\n");
     out_.line("const int at = i + n * kThreads;\nconst idx column = first_column + at % kAcross * kWide;\n");
     out_.line("const idx row = first_row + at / kAcross;\nif (at >= end || row >= x.rows) break;\n");
     if (wide_ == kEight && are_neighbours(buffer, stored.store->index)) {
       out_.line("{}* const to = {} + place_of(row, column);\n", storage_name(buffer.type.dtype), result);
-      out_.line("if (column + 8 <= x.columns && is_aligned(to)) {{\n");
+      out_.line("if (decltype(kind)::is_certain && column >= x.columns) continue;\n");
+      out_.line("if (decltype(kind)::is_certain || (column + 8 <= x.columns && is_aligned(to))) {{\n");
       out_.line("store_eight<{}>(to, values[n]);\ncontinue;\n}}\n", buffer.type.dtype == DType::kBF16);
     }
     out_.line("#pragma unroll\nfor (int k = 0; k < kWide; ++k) {{\nif (column + k < x.columns)\n");
@@ -91,6 +117,12 @@ class EpilogueWriter {
            is_whole(buffer, stored.store->index) &&
            std::ranges::all_of(wide_loads_,
                                [&](const WideLoad& load) { return is_whole(load.buffer, load.index); });
+  }
+
+  // The same where a thread finishes eight of a number of columns that is a multiple of them.
+  bool has_whole_tiles() const {
+    const auto columns = shape_.columns.constant();
+    return wide_ == kEight && columns && *columns > 0 && *columns % kEight == 0 && has_whole_eights();
   }
 
   // " && is_aligned(...)" of each buffer that has them.
@@ -154,7 +186,7 @@ class EpilogueWriter {
       out_.line("#pragma unroll\nfor (int n = 0; n < kAtOnce; ++n) {{\n");
       out_.line("const int at = least(i + n * kThreads, end - 1);\n");
       out_.line("const idx row = least<idx>(first_row + at / kAcross, x.rows - 1);\n");
-      out_.line("const idx column = least<idx>(first_column + at % kAcross * kWide, x.columns - 1);\n");
+      out_.line("const idx column = column_of(first_column + at % kAcross * kWide);\n");
       out_.line("{};\n}}\n", load);
     }
     out_.line("}};\n");
@@ -173,6 +205,7 @@ class EpilogueWriter {
 
   const loops::Buffer& buffer_of(int buffer) const { return epilogue_.buffers[static_cast<size_t>(buffer)]; }
   bool has_columns() const { return has_bias_ || has_column_sums_; }
+  float epsilon(size_t source) const { return static_cast<float>(norms_.statistics[source].epsilon); }
 
   // Whether `wide` columns from a multiple of it on are contiguous floating-point elements at `index`.
   bool are_neighbours(const loops::Buffer& buffer, const std::vector<Dim>& index) const {
@@ -247,6 +280,7 @@ class EpilogueWriter {
       out_.line("{} wide{}[kLoads];\n", group_of(dtype, wide_), load.buffer);
       write_place(fmt::format("wide{}_place", load.buffer), epilogue_.buffers[load.buffer], load.index);
     }
+    for (size_t i = 0; i < norms_.statistics.size(); ++i) out_.line("Pair statistics{}[kAtOnce];\n", i);
     if (has_column_sums_) out_.line("{} column_sums[kLoads];\n", group_of(DType::kF32, wide_));
     if (has_bias_) out_.line("{} bias[kLoads];\n", group_of(node_.operand_type(2).dtype, wide_));
     if (has_columns()) {
@@ -277,15 +311,21 @@ class EpilogueWriter {
   // The element at `row` and `column` of `batch`, whose products add up to `sum`.
   void write_value() {
     IndexScope scope = out_.scope;
-    if (node_.op == &ops::normalized_linear)
-      out_.line("sum = normalized(sum, moments_in(shared) + (int)(row - first_row) * 2, {});\n",
-                has_column_sums_ ? "column_sums[n].each[k]" : "0");
+    const std::string column_sum = has_column_sums_ ? "column_sums[n].each[k]" : "0";
+    if (norms_.normalized)
+      out_.line("sum = (sum - statistics{0}[n].first * {1}) * statistics{0}[n].second;\n", *norms_.normalized,
+                column_sum);
+    else if (node_.op == &ops::normalized_linear)
+      out_.line("sum = normalized(sum, moments_in(shared) + (int)(row - first_row) * 2, {});\n", column_sum);
     if (has_bias_)
       out_.line("sum = add_(sum, number_of<{}>(bias[n], k));\n", node_.operand_type(2).dtype == DType::kBF16);
     bind_loops(scope);
     std::vector<LocalAccess> locals;
     ExpressionWriter writer(epilogue_, locals, out_.text);
     writer.replace_buffer(0, "sum");
+    for (const StatisticBuffer& read : norms_.buffers)
+      writer.replace_buffer(
+          read.buffer, fmt::format("statistics{}[n].{}", read.source, read.is_scale ? "second" : "first"));
     for (const WideLoad& load : wide_loads_)
       writer.replace_buffer(
           static_cast<int>(load.buffer),
@@ -301,56 +341,47 @@ class EpilogueWriter {
   const Node& node_;
   const ProductShape& shape_;
   const loops::Kernel& epilogue_;
+  const RowNorms& norms_;
   const int wide_;
   TemplateText& out_;
-  Dim column_;
-  bool has_bias_ = false, has_column_sums_ = false;
+  const Dim column_;
+  const bool has_bias_, has_column_sums_;
   std::vector<WideLoad> wide_loads_;
 };
 
 }  // namespace
 
-void write_epilogue_loads(const Node& contraction, const ProductShape& shape, const loops::Kernel& epilogue,
-                          int wide, bool columns_are_weights, TemplateText& out) {
-  EpilogueWriter(contraction, shape, epilogue, wide, out).write_loads(columns_are_weights);
+void write_epilogue_loads(const EpilogueSite& site, bool columns_are_weights) {
+  EpilogueWriter(site).write_loads(columns_are_weights);
 }
 
-void write_contraction_epilogue(const Node& contraction, const ProductShape& shape,
-                                const loops::Kernel& epilogue, int wide, TemplateText& out) {
-  EpilogueWriter(contraction, shape, epilogue, wide, out).write();
-}
+void write_contraction_epilogue(const EpilogueSite& site) { EpilogueWriter(site).write(); }
 
-bool has_whole_eights(const Node& contraction, const ProductShape& shape, const loops::Kernel& epilogue,
-                      TemplateText& out) {
-  return EpilogueWriter(contraction, shape, epilogue, kEight, out).has_whole_eights();
-}
+bool has_whole_eights(const EpilogueSite& site) { return EpilogueWriter(site).has_whole_eights(); }
 
-std::string epilogue_alignment(const Node& contraction, const ProductShape& shape,
-                               const loops::Kernel& epilogue, TemplateText& out) {
-  return EpilogueWriter(contraction, shape, epilogue, kEight, out).alignment_text();
-}
+bool has_whole_tiles(const EpilogueSite& site) { return EpilogueWriter(site).has_whole_tiles(); }
 
-void write_epilogue_functions(const Node& contraction, const ProductShape& shape,
-                              const loops::Kernel& epilogue, TemplateText& out) {
-  EpilogueWriter(contraction, shape, epilogue, kEight, out).write_eight();
-}
+std::string epilogue_alignment(const EpilogueSite& site) { return EpilogueWriter(site).alignment_text(); }
 
-void write_take_loads(const Node& contraction, const ProductShape& shape, const loops::Kernel& epilogue,
-                      TemplateText& out) {
-  EpilogueWriter(contraction, shape, epilogue, kEight, out).write_take_loads();
-}
+void write_epilogue_functions(const EpilogueSite& site) { EpilogueWriter(site).write_eight(); }
 
-void write_operand_arguments(const Node& contraction, const loops::Kernel& epilogue, TemplateText& out) {
-  for (size_t i = 0; i < contraction.operands.size(); ++i) {
-    if (contraction.has_operand(i))
-      out.line("const {}* x{}, ", storage_name(contraction.operand_type(i).dtype), i);
+void write_take_loads(const EpilogueSite& site) { EpilogueWriter(site).write_take_loads(); }
+
+void write_operand_arguments(const EpilogueSite& site) {
+  const size_t given = site.norms.normalized ? size_t{ops::kNormalizedMean} : site.node.operands.size();
+  for (size_t i = 0; i < std::min(given, site.node.operands.size()); ++i) {
+    if (site.node.has_operand(i))
+      site.out.line("const {}* x{}, ", storage_name(site.node.operand_type(i).dtype), i);
   }
-  for (size_t i = 1; i < epilogue.buffers.size(); ++i) {
-    const loops::Buffer& buffer = epilogue.buffers[i];
-    out.line("{}{}* b{}, ", buffer.access == loops::Access::kRead ? "const " : "",
-             storage_name(buffer.type.dtype), i);
+  for (size_t i = 1; i < site.epilogue.buffers.size(); ++i) {
+    const loops::Buffer& buffer = site.epilogue.buffers[i];
+    if (site.norms.find(i) != nullptr) continue;
+    site.out.line("{}{}* b{}, ", buffer.access == loops::Access::kRead ? "const " : "",
+                  storage_name(buffer.type.dtype), i);
   }
-  for (size_t i = 0; i < out.symbols.size(); ++i) out.line("i64 a{}, ", i);
+  for (size_t i = 0; i < site.norms.statistics.size(); ++i) site.out.line("const f32* moments{}, ", i);
+  if (site.norms.keeps_moments) site.out.line("f32* kept_moments, ");
+  for (size_t i = 0; i < site.out.symbols.size(); ++i) site.out.line("i64 a{}, ", i);
 }
 
 }  // namespace ingot::core::cuda

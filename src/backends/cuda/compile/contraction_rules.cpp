@@ -27,8 +27,10 @@ bool reads_linear(const Node& node) {
 }
 
 bool reads_normalized_linear(const Node& node) {
-  return reads_linear(node) && may_normalize(node.operand_type(0)) &&
-         (!node.has_operand(3) || node.operand_type(3).dtype == DType::kF32);
+  const bool has_rows = node.has_operand(ops::kNormalizedScale) || may_normalize(node.operand_type(0));
+  return reads_linear(node) && has_rows &&
+         (!node.has_operand(ops::kNormalizedSums) ||
+          node.operand_type(ops::kNormalizedSums).dtype == DType::kF32);
 }
 
 bool reads_matmul(const Node& node) {

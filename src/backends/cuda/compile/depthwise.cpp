@@ -128,7 +128,7 @@ class DepthwiseWriter {
   void write_kernel() {
     const Shape& input = node_.operand_type(0).shape;
     out_.line("extern \"C\" __global__ void __launch_bounds__({}) ingot_kernel(", kThreads);
-    write_operand_arguments(node_, epilogue_, out_);
+    write_operand_arguments(epilogue_site());
     out_.line("char* scratch, i32* status) {{\nlet_next_start();\nwait_for_previous();\n");
     out_.declare_symbols();
     out_.line("const Operands x = {{x0, x1, {}, {}, {}{}}};\n", out_.scope.text(shape_.columns),
@@ -139,7 +139,7 @@ class DepthwiseWriter {
         "kAcross;\n",
         out_.scope.text(node_.results[0]->type.shape[2]), out_.scope.text(width_));
     out_.line("constexpr int kAtOnce = 1, kLoads = kAtOnce;\n");
-    write_epilogue_functions(node_, shape_, epilogue_, out_);
+    write_epilogue_functions(epilogue_site());
     out_.line("const idx items = {} * blocks * chunks;\n", out_.scope.text(lines_));
     out_.line(
         "for (idx item = (idx)blockIdx.x * {0} + threadIdx.x; item < items; item += (idx)gridDim.x * {0}) "
@@ -161,7 +161,10 @@ class DepthwiseWriter {
         "finish_eight(0, row, column, sums[a], Checked());\n}}\n}}\n}}\n");
   }
 
+  EpilogueSite epilogue_site() { return {node_, shape_, epilogue_, norms_, kEight, out_}; }
+
   const Node& node_;
+  const RowNorms norms_;  // none
   const ops::Convolution attributes_;
   const loops::Kernel epilogue_;
   const ProductShape shape_;

@@ -86,25 +86,27 @@ DEVICE void center_far_rows(char* shared, idx first_row, idx first_column, const
 }
 )cuda";
 
-bool is_normalized(const Node& contraction) { return contraction.op == &ops::normalized_linear; }
-
 }  // namespace
 
+bool computes_moments(const Node& contraction) {
+  return contraction.op == &ops::normalized_linear && !contraction.has_operand(ops::kNormalizedScale);
+}
+
 std::string moments_functions(const Node& contraction, int64_t offset) {
-  if (!is_normalized(contraction)) return std::string(kNoMoments);
+  if (!computes_moments(contraction)) return std::string(kNoMoments);
   const auto epsilon = static_cast<float>(contraction.attributes<ops::NormalizedLinear>().epsilon);
   return fmt::format(
       "constexpr int kMoments = {};\nconstexpr bool kCentered = {};\nconstexpr f32 kEpsilon = {:a}f;\n{}",
-      offset, contraction.has_operand(3), epsilon, kMomentsOfRows);
+      offset, contraction.has_operand(ops::kNormalizedSums), epsilon, kMomentsOfRows);
 }
 
 std::string centering_functions(const Node& contraction) {
-  return is_normalized(contraction) ? std::string(kCentering) : "";
+  return computes_moments(contraction) ? std::string(kCentering) : "";
 }
 
 int64_t moments_bytes(const Node& contraction, int rows) {
   constexpr int64_t kNumbers = 2, kNumber = 4;
-  return is_normalized(contraction) ? kNumbers * kNumber * rows : 0;
+  return computes_moments(contraction) ? kNumbers * kNumber * rows : 0;
 }
 
 }  // namespace ingot::core::cuda

@@ -46,7 +46,8 @@ ProductForm form_of(const Tile& tile, const Product& product) {
       .functions = is_f32 ? float_fragment_functions(product.rounds_to_tf32) : "",
       .constants = fmt::format(
           "constexpr int kRows = {}, kColumns = {}, kDepth = {}, kStages = {}, kSplits = {}, kWide = 8;\n"
-          "constexpr int kWarpRows = {}, kWarpColumns = {}, kWarpDepths = {};\n"
+          "constexpr int kWarpRows = {}, kWarpColumns = {}, kWarpDepths = {}, kMultipliers = kWarpRows * "
+          "kWarpColumns * kWarpDepths * 32;\n"
           "constexpr bool kBDepthInner = {}, kWholeDepth = {};\n",
           tile.rows, tile.columns, tile.depth, tile.stages, tile.splits, tile.warp_rows, tile.warp_columns,
           tile.warp_depths, product.shape.b_depth_inner, depth && *depth % tile.depth == 0),

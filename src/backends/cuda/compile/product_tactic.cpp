@@ -47,12 +47,27 @@ std::string name(const ProductTactic& tactic) {
                      name(tactic.next_start));
 }
 
+int columns_of(const ProductTactic& tactic) {
+  const auto columns = [](const auto& tile) {
+    if constexpr (std::is_same_v<std::decay_t<decltype(tile)>, RowTile>)
+      return tile.columns();
+    else
+      return tile.columns;
+  };
+  return std::visit(columns, tactic.tile);
+}
+
 std::vector<ProductTactic> rank_tactics(const Node& contraction, const ProductShape& shape,
                                         const ProductSize& typical, const GpuLimits& limits) {
   if (contraction.op != &ops::convolution) {
     const std::vector<RowTile> rows = rank_row_tiles(typical);
     if (!rows.empty()) return tactics_of(rows, NextStart::kAtOnce);
   }
+  return rank_tiles_of_blocks(contraction, shape, typical, limits);
+}
+
+std::vector<ProductTactic> rank_tiles_of_blocks(const Node& contraction, const ProductShape& shape,
+                                                const ProductSize& typical, const GpuLimits& limits) {
   if (typical.element == 2) {
     const std::vector<BulkTile> tiles = rank_bulk_tiles(typical, limits);
     if (!tiles.empty() && bulk_operands(contraction, shape)) return tactics_of(tiles);

@@ -24,5 +24,10 @@ std::string name(const ProductTactic& tactic);
 // rows, which leave room on the multiprocessors for its weights, at once.
 std::vector<ProductTactic> rank_tactics(const Node& contraction, const ProductShape& shape,
                                         const ProductSize& typical, const GpuLimits& limits);
+// The same of tiles that all of a block's threads finish, eight neighbours each: none of single rows.
+std::vector<ProductTactic> rank_tiles_of_blocks(const Node& contraction, const ProductShape& shape,
+                                                const ProductSize& typical, const GpuLimits& limits);
+constexpr int kMostTileRows = 128;
+int columns_of(const ProductTactic& tactic);  // of its tile
 
 }  // namespace ingot::core::cuda

@@ -22,7 +22,7 @@ DEVICE Packed b_chunk(const Operands& x, idx batch, idx column, int step) {
   return depth < kDepth && column < x.columns ? load_chunk(b_place(x, batch, column, depth)) : Packed{};
 }
 
-template <class Begin> DEVICE void multiply_tile(char* shared, int, idx batch, idx first_row, idx first_column, const Operands& x, const Begin& begin_epilogue) {
+template <class Begin, class End> DEVICE void multiply_tile(char* shared, int, idx batch, idx first_row, idx first_column, const Operands& x, const Begin& begin_epilogue, const End& end_products) {
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   f32* const kept = (f32*)shared;                              // [kRows][kColumns]
   Element* const a = (Element*)(shared + kRows * kColumns * 4);  // [kRows][kDepth]

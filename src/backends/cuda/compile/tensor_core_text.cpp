@@ -218,7 +218,7 @@ DEVICE void keep_sums(f32* to, const f32 (&sums)[kOwnRows / 16][kOwnColumns / 8]
   }
 }
 
-template <class Begin> DEVICE void multiply_tile(char* shared, int share, idx batch, idx first_row, idx first_column, const Operands& x, const Begin& begin_epilogue) {
+template <class Begin, class End> DEVICE void multiply_tile(char* shared, int share, idx batch, idx first_row, idx first_column, const Operands& x, const Begin& begin_epilogue, const End& end_products) {
   Element* const a = (Element*)shared;
   Element* const b = a + kStages * kATile;
   f32 sums[kOwnRows / 16][kOwnColumns / 8][4] = {};
@@ -248,6 +248,7 @@ template <class Begin> DEVICE void multiply_tile(char* shared, int share, idx ba
     commit_copies();
     multiply_tiles(sums, a + part % kStages * kATile, b + part % kStages * kBTile);
   }
+  end_products();
   wait_for_copies<0>();
   __syncthreads();
   keep_sums((f32*)shared, sums);
@@ -279,6 +280,8 @@ DEVICE void multiply_one_by_one(char* shared, int share, idx batch, idx first_ro
   }
   if (kSplits > 1) synchronize_cluster(); else __syncthreads();
 }
+
+DEVICE void keep_sum(char* shared, int row, int column, f32 sum) { ((f32*)shared)[row * kSumStride + column] = sum; }
 
 // Neighbours of the tile: the shares of the cluster's blocks, in order.
 DEVICE void add_shares_of(f32 (&sums)[kWide], char* shared, int row, int column) {

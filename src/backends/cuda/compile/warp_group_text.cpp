@@ -81,6 +81,7 @@ template <int pending> DEVICE void wait_for_products() { asm volatile("wgmma.wai
 //   sums -> shared memory, in a cluster that of the block which finishes the row -> epilogue
 constexpr std::string_view kGroupConstants = R"cuda(
 constexpr int kGroups = kRows / 64, kThreads = (kGroups + 1) * 128, kSumStride = kColumns + 4, kReaders = kGroups * 4;
+constexpr int kMultipliers = kGroups * 128;  // threads
 constexpr int kATile = kRows * kDepth, kBTile = kColumns * kDepth, kPartBytes = (kATile + kBTile) * 2;
 constexpr int kAllPartBytes = kStages * kPartBytes, kSumBytes = kRows * kSumStride * 4;
 constexpr int kTileBytes = kSplits > 1 ? kAllPartBytes + kSumBytes : kAllPartBytes > kSumBytes ? kAllPartBytes : kSumBytes;
@@ -222,6 +223,11 @@ DEVICE void multiply_one_by_one(char* shared, int share, idx batch, idx first_ro
   __syncthreads();
 }
 
+// In place of all shares.
+DEVICE void keep_sum(char* shared, int row, int column, f32 sum) {
+  for (int s = 0; s < kSplits; ++s) sums_in(shared)[(s * kOwnRows + row % kOwnRows) * kSumStride + column] = s == 0 ? sum : 0;
+}
+
 // The shares of the cluster's blocks, in order.
 DEVICE void add_shares_of(f32 (&sums)[kWide], char* shared, int row, int column) {
   const f32* const place = sums_in(shared) + row % kOwnRows * kSumStride + column;
@@ -234,13 +240,14 @@ DEVICE void end_tile(bool last) { if (!last) synchronize_cluster(); }
 )cuda";
 
 constexpr std::string_view kGroupTile = R"cuda(
-template <class Begin> DEVICE void multiply_tile(char* shared, Parts& p, int share, idx batch, idx first_row, idx first_column, const TensorMap* a_map, const TensorMap* b_map, const Operands& x, const Begin& begin_epilogue) {
+template <class Begin, class End> DEVICE void multiply_tile(char* shared, Parts& p, int share, idx batch, idx first_row, idx first_column, const TensorMap* a_map, const TensorMap* b_map, const Operands& x, const Begin& begin_epilogue, const End& end_products) {
   const int all = (int)((x.depth + kDepth - 1) / kDepth), first = all * share / kSplits, parts = all * (share + 1) / kSplits - first;
   f32 sums[kColumns / 8][4] = {};
   if (threadIdx.x == kGroups * 128) copy_parts(p, first, parts, batch, first_row, first_column, a_map, b_map, x);
   else wait_for_previous();
   begin_epilogue();
   if (threadIdx.x < kGroups * 128) multiply_parts(sums, p, parts);
+  end_products();
   share_sums(shared, p, share, sums);
   p.used += parts;
   ++p.turn;

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Norms between products of halves on GPUs: the product before keeps the moments of rows, those behind make the norm of them.
+
+Without a GPU engines are built, and their steps looked at.
+"""
+
+from __future__ import annotations
+
+import os
+
+import ingot
+import pytest
+import torch
+from ingot.devices import architecture
+from torch import nn
+
+pytestmark = pytest.mark.skipif(not os.environ.get("INGOT_NVRTC"), reason="there is no NVRTC")
+_HAS_GPU = torch.cuda.is_available()
+
+
+class PreNorm(nn.Module):
+    """Two feed-forward blocks, each behind a norm of its own, and a norm at the end."""
+
+    def __init__(self, width: int, inner: int, norm: type[nn.Module] = nn.LayerNorm) -> None:
+        super().__init__()
+        self.start = nn.Linear(width, width)
+        self.norms = nn.ModuleList(norm(width, eps=1e-5) for _ in range(3))
+        self.up = nn.ModuleList(nn.Linear(width, inner) for _ in range(2))
+        self.down = nn.ModuleList(nn.Linear(inner, width, bias=k > 0) for k in range(2))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = self.start(x)
+        for norm, up, down in zip(self.norms, self.up, self.down, strict=False):
+            x = x + down(nn.functional.gelu(up(norm(x))))
+        return self.norms[2](x)
+
+
+class PostNorm(PreNorm):
+    """The same with the norms behind the sums, so that residuals are norms too."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = self.norms[2](x + self.start(x))
+        for norm, up, down in zip(self.norms, self.up, self.down, strict=False):
+            x = norm(down(nn.functional.gelu(up(x))) + x)
+        return x
+
+
+def _seeded(model: nn.Module, dtype: torch.dtype) -> nn.Module:
+    torch.manual_seed(7)
+    for name, weight in model.named_parameters():
+        far = 1.0 if "norms" in name and name.endswith("weight") else 0.0
+        nn.init.normal_(weight, mean=far, std=0.3 if weight.dim() == 1 else weight.shape[1] ** -0.5)
+    return model.eval().to(dtype)
+
+
+def _build(model: nn.Module, x: torch.Tensor, **options: object) -> ingot.Engine:
+    device = f"cuda:{architecture()}" if _HAS_GPU else "cuda:sm_90a"
+    return ingot.build(torch.export.export(model, (x,)), device=device, **options)
+
+
+def _steps(engine: ingot.Engine, operator: str) -> int:
+    names = [step["name"] for step in engine.inspect()["main"]["steps"]]
+    return sum(operator in name for name in names)
+
+
+def _error(model: nn.Module, x: torch.Tensor, result: torch.Tensor) -> float:
+    """The largest difference from f64, in halves of a unit in the last place of the largest element."""
+    exact = model.double()(x.double())
+    step = torch.finfo(x.dtype).eps * exact.abs().max()
+    return float(((result.cpu().double() - exact).abs().max() / step).detach())
+
+
+_CASES = {
+    "few_rows": (PreNorm, (2, 30, 96), 192, torch.float16, {}),
+    "last_tile_is_part": (PostNorm, (1, 128, 160), 320, torch.float16, {}),
+    "residuals": (PostNorm, (1, 128, 384), 1536, torch.float16, {}),
+    "vision": (PreNorm, (1, 197, 768), 3072, torch.bfloat16, {}),
+    "several_tiles_a_block": (PostNorm, (7, 145, 384), 1536, torch.bfloat16, {}),
+    "tuned": (PostNorm, (1, 77, 384), 1536, torch.float16, {"optimization_level": 5}),
+}
+
+
+@pytest.mark.parametrize("case", _CASES)
+def test_norms_are_parts_of_products(case: str) -> None:
+    kind, shape, inner, dtype, options = _CASES[case]
+    if options and not _HAS_GPU:
+        pytest.skip("kernels are timed on a GPU")
+    model = _seeded(kind(shape[-1], inner), dtype)
+    x = torch.randn(shape, dtype=torch.float32).to(dtype)
+    engine = _build(model, x, **options)
+    whole = _build(model, x, disable_passes=["split_norms"])
+    assert (_steps(whole, "layer_norm"), _steps(whole, "row_moments")) == (3, 0)
+    assert (_steps(engine, "layer_norm"), _steps(engine, "row_moments")) == (1, 2)
+    if _HAS_GPU:
+        results = [run(x.cuda()) for run in (engine, whole)]
+        split, together = (_error(model, x, result) for result in results)
+        assert split <= 1.5 * together + 1
+
+
+@pytest.mark.parametrize(("kind", "shape"), [(PreNorm, (8, 128, 96)), (PostNorm, (1, 64, 768))])
+def test_many_rows_and_long_residuals_keep_their_norms(kind: type[nn.Module], shape: tuple[int, ...]) -> None:
+    engine = _build(_seeded(kind(shape[-1], 192), torch.float16), torch.randn(shape).half())
+    assert (_steps(engine, "layer_norm"), _steps(engine, "row_moments")) == (3, 0)
+
+
+def test_a_root_mean_square_has_no_mean() -> None:
+    model = _seeded(PreNorm(256, 512, nn.RMSNorm), torch.float16)
+    x = torch.randn(3, 40, 256).half()
+    engine = _build(model, x)
+    assert (_steps(engine, "rms_norm"), _steps(engine, "row_mean")) == (1, 0)
+    if _HAS_GPU:
+        assert _error(model, x, engine(x.cuda())) < 8
+
+
+@pytest.mark.skipif(not _HAS_GPU, reason="there is no GPU")
+@pytest.mark.parametrize("rows", [40, 700])
+@pytest.mark.parametrize("bias", ["far from zero", "equal"])
+def test_means_of_many_deviations(rows: int, bias: str) -> None:
+    """What a difference of large sums would lose."""
+    model = _seeded(PreNorm(256, 512), torch.float16)
+    with torch.no_grad():
+        model.start.weight.zero_()
+        model.start.bias.fill_(900.0)
+        if bias == "far from zero":
+            model.start.bias[:3] += 1
+    x = torch.zeros(rows, 256).half()
+    engine, whole = _build(model, x), _build(model, x, disable_passes=["split_norms"])
+    results = [run(x.cuda()) for run in (engine, whole)]
+    split, together = (_error(model, x, result) for result in results)
+    assert split <= 1.5 * together + 1
+
+
+@pytest.mark.skipif(not _HAS_GPU, reason="there is no GPU")
+def test_any_number_of_rows_and_any_address() -> None:
+    model = _seeded(PostNorm(192, 384), torch.float16)
+    rows = torch.export.Dim("rows", min=1, max=3000)
+    program = torch.export.export(model, (torch.zeros(50, 192).half(),), dynamic_shapes=({0: rows},))
+    engine = ingot.build(program, device=f"cuda:{architecture()}")
+    assert _steps(engine, "row_moments") == 2
+    for count in (1, 17, 64, 65, 300, 2999):
+        memory = torch.randn(count * 192 + 1, device="cuda").half()
+        for start in (0, 1):
+            x = memory[start : start + count * 192].view(count, 192)
+            assert _error(model.half(), x.cpu(), engine(x)) < 8, (count, start)
+
+
+def test_a_node_that_keeps_its_norm_is_named() -> None:
+    model = _seeded(PostNorm(96, 192), torch.float16)
+    x = torch.randn(32, 96).half()
+    whole = _build(model, x, disable_passes=["fuse"])
+    assert _steps(whole, "row_moments") == 2  # steps of their own: slow, and the same numbers
+    if _HAS_GPU:
+        assert _error(model, x, whole(x.cuda())) < 8
