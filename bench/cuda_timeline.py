@@ -51,10 +51,13 @@ def added_us(runs: list[list[dict]]) -> list[float]:
     return [statistics.median(times) for times in zip(*map(of_run, runs), strict=True)]
 
 
-def measure(name: str, dtype: torch.dtype, level: int, top: int) -> None:
+def measure(name: str, dtype: torch.dtype, level: int, without: list[str], top: int) -> None:
     model, args = cuda_cases.in_dtype(cuda_cases.build(name), dtype)
     engine = ingot.build(
-        torch.export.export(model, args), device=f"cuda:{architecture()}", optimization_level=level
+        torch.export.export(model, args),
+        device=f"cuda:{architecture()}",
+        optimization_level=level,
+        disable_passes=without,
     )
     inputs = tuple(value.cuda() for value in args)
     whole = statistics.median(call_us(lambda _: engine(*inputs)))
@@ -76,11 +79,12 @@ def measure(name: str, dtype: torch.dtype, level: int, top: int) -> None:
 def main() -> None:
     parser = cuda_cases.parser(__doc__)
     parser.add_argument("--level", type=int, default=3, choices=range(6))
+    parser.add_argument("--without", nargs="+", default=[], metavar="PASS", help="passes that are turned off")
     parser.add_argument("--top", type=int, default=30, help="rows")
     given = parser.parse_args()
     with torch.no_grad():
         for name in given.models:
-            measure(name, getattr(torch, given.dtype), given.level, given.top)
+            measure(name, getattr(torch, given.dtype), given.level, given.without, given.top)
 
 
 if __name__ == "__main__":

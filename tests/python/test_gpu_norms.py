@@ -144,10 +144,10 @@ def test_any_number_of_rows_and_any_address() -> None:
             assert _error(model.half(), x.cpu(), engine(x)) < 8, (count, start)
 
 
-def test_a_node_that_keeps_its_norm_is_named() -> None:
+def test_operators_that_are_not_fused_run_by_themselves() -> None:
     model = _seeded(PostNorm(96, 192), torch.float16)
     x = torch.randn(32, 96).half()
-    whole = _build(model, x, disable_passes=["fuse"])
-    assert _steps(whole, "row_moments") == 2  # steps of their own: slow, and the same numbers
+    apart = _build(model, x, disable_passes=["fuse"])
+    assert _steps(apart, "row_moments") == 2
     if _HAS_GPU:
-        assert _error(model, x, whole(x.cuda())) < 8
+        assert _error(model, x, apart(x.cuda())) < 8
