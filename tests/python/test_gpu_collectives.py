@@ -294,6 +294,7 @@ def test_without_nccl_the_host_does_them(
 
 RANK = """
 import sys
+import time
 import numpy as np
 import ingot
 
@@ -303,8 +304,13 @@ print("ready", flush=True)
 group = None
 for line in sys.stdin:
     name, rows = line.split()
+    if name == "notice":
+        while group.is_usable():
+            time.sleep(0.01)
+        print("noticed", flush=True)
+        continue
     try:
-        if group is None or not group.is_usable():
+        if group is None:
             group = ingot.distributed.join(address, rank, count, deadline=deadline)
             for engine in engines.values():
                 ingot.distributed.bind(engine, group)
@@ -312,6 +318,8 @@ for line in sys.stdin:
         print("sum", engines[name](x).sum(), flush=True)
     except ingot.Error as error:
         print(error.code, str(error).replace(chr(10), " "), flush=True)
+        if group is not None and not group.is_usable():
+            group = None  # the next line is for a new one
 """
 
 
@@ -370,6 +378,18 @@ def test_a_rank_that_stops_is_named(folder: Path, machine: Machine, stop: signal
         ) in answer
         ranks.tell(0)  # it asks for a new meeting
         assert f"rank 1 did not come within {milliseconds} ms" in ranks.answer(0)
+
+
+def test_a_rank_that_ended_between_calls_is_named(folder: Path, machine: Machine) -> None:
+    with Ranks(folder, machine, machine.deadline) as ranks:
+        ranks.call()
+        ranks.processes[1].kill()
+        ranks.tell(0, "notice")
+        assert ranks.answer(0) == "noticed\n"
+        ranks.tell(0)
+        answer = ranks.answer(0)
+        assert answer.startswith("INGOT-D350")
+        assert "rank 1 ended" in answer
 
 
 def test_a_rank_that_is_late_is_waited_for(folder: Path, machine: Machine) -> None:
