@@ -64,7 +64,7 @@ def _steps(engine: ingot.Engine, operator: str) -> int:
 
 
 def _error(model: nn.Module, x: torch.Tensor, result: torch.Tensor) -> float:
-    """The largest difference from f64, in halves of a unit in the last place of the largest element."""
+    """The largest difference from f64, in units in the last place of the largest element."""
     exact = model.double()(x.double())
     step = torch.finfo(x.dtype).eps * exact.abs().max()
     return float(((result.cpu().double() - exact).abs().max() / step).detach())

@@ -109,14 +109,14 @@ LoweredKernel kernel_of_template(const TemplateKernel& kernel, const Node& node,
                       device = target.device] { return compile_unit(text, name, device); }};
 }
 
-// The step of `kernel` for `node`: its arguments are those of the node's operands that come from outside,
-// then `others`.
+// The step of `kernel` for `node`: its arguments are the node's operands that are given to kernels, then
+// `others`.
 LoweredStep lower_template(LoweredKernel kernel, const Members& members, const Node& node,
                            std::span<const Value* const> others) {
   LoweredStep step;
   step.name = step_name(members.nodes);
-  for (const Value* operand : node.operands) {
-    if (operand != nullptr && members.outer.contains(operand)) add_argument(step, members, operand);
+  for (const Value* operand : given_operands(node)) {
+    if (operand != nullptr) add_argument(step, members, operand);
   }
   for (const Value* value : others) add_argument(step, members, value);
   step.action = std::move(kernel);
@@ -141,14 +141,6 @@ std::vector<Tactic> tactics_to_time(std::span<const Tactic> ranked, const Target
   return tactics;
 }
 
-// The operands that belong to columns of the result.
-std::span<Value* const> columns_of(const Node& contraction) {
-  const size_t end =
-      contraction.op == &ops::normalized_linear ? size_t{ops::kNormalizedMean} : contraction.operands.size();
-  const std::span<Value* const> operands(contraction.operands);
-  return operands.first(std::min(end, operands.size())).subspan(2);
-}
-
 LoweredStep lower_contraction(const Members& all, const Node& contraction, const SymbolTable& symbols,
                               const Target& target) {
   const NormedMembers split = split_members(all);
@@ -160,7 +152,7 @@ LoweredStep lower_contraction(const Members& all, const Node& contraction, const
   const ContractionSite site{
       .node = contraction,
       .b_is_weight = is_own_weight(contraction.operands[1]),
-      .columns_are_weights = std::ranges::all_of(columns_of(contraction), is_own_weight),
+      .columns_are_weights = std::ranges::all_of(given_operands(contraction).subspan(2), is_own_weight),
       .rounds_to_tf32 = rounds_to_tf32(target),
       .exact_functions = has_exact_functions(target),
       .architecture = target.device,

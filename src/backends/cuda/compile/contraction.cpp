@@ -66,7 +66,6 @@ class ContractionWriter {
  private:
   std::array<const loops::Kernel*, 1> kernels() const { return {&epilogue_}; }
   bool has_maps() const { return !form_.maps.empty(); }
-  bool has_own_moments() const { return computes_moments(node_); }
   EpilogueSite epilogue_site() { return {node_, shape_, epilogue_, norms_, form_.wide, out_}; }
 
   // Of tiles in turns each block has several.
@@ -124,7 +123,7 @@ class ContractionWriter {
     out_.line("wait_for_previous();\nif (kNextWithOperands) let_next_start();\n");
     out_.line("begin_epilogue();\nend_products();\n");
     out_.line("multiply_one_by_one(shared, share, batch, first_row, first_column, x);\n}}\n");
-    if (has_own_moments()) {
+    if (computes_moments(node_)) {
       out_.line("finish_moments(shared, is_certain, first_row, x);\n");
       out_.line("center_far_rows(shared, first_row, first_column, x);\n");
     }

@@ -368,8 +368,7 @@ void write_epilogue_functions(const EpilogueSite& site) { EpilogueWriter(site).w
 void write_take_loads(const EpilogueSite& site) { EpilogueWriter(site).write_take_loads(); }
 
 void write_operand_arguments(const EpilogueSite& site) {
-  const size_t given = site.norms.normalized ? size_t{ops::kNormalizedMean} : site.node.operands.size();
-  for (size_t i = 0; i < std::min(given, site.node.operands.size()); ++i) {
+  for (size_t i = 0; i < given_operands(site.node).size(); ++i) {
     if (site.node.has_operand(i))
       site.out.line("const {}* x{}, ", storage_name(site.node.operand_type(i).dtype), i);
   }

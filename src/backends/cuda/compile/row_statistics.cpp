@@ -11,8 +11,6 @@
 namespace ingot::core::cuda {
 namespace {
 
-bool is_kept(const Node& node) { return node.op == &ops::row_moments; }
-
 size_t source_of(const Node& node, std::vector<RowStatistics>& statistics) {
   const Value* moments = node.operands[0];
   const auto found = std::ranges::find(statistics, moments, &RowStatistics::moments);
@@ -119,7 +117,7 @@ NormedMembers split_members(const Members& all) {
   NormedMembers split;
   split.members.outer = all.outer;
   for (const Node* node : all.nodes) {
-    if (is_kept(*node)) {
+    if (node->op == &ops::row_moments) {
       split.moments = node->results[0];
     } else if (ops::is_row_statistic(*node)) {
       const size_t source = source_of(*node, split.statistics);
@@ -137,6 +135,12 @@ NormedMembers split_members(const Members& all) {
   for (const Value* output : all.outputs)
     if (output != split.moments) split.members.outputs.push_back(output);
   return split;
+}
+
+std::span<Value* const> given_operands(const Node& contraction) {
+  const std::span<Value* const> operands(contraction.operands);
+  const bool has_rows = contraction.op == &ops::normalized_linear && operands.size() > ops::kNormalizedMean;
+  return has_rows ? operands.first(ops::kNormalizedMean) : operands;
 }
 
 RowNorms row_norms(const NormedMembers& split, const Node& contraction,

@@ -55,6 +55,9 @@ struct NormedMembers {
 };
 NormedMembers split_members(const Members& members);
 
+// The contraction's operands without the mean and scale of rows, which its kernel makes.
+std::span<Value* const> given_operands(const Node& contraction);
+
 // `buffers`: of the epilogue, the first of which holds the sums.
 RowNorms row_norms(const NormedMembers& split, const Node& contraction,
                    std::span<const Value* const> buffers);
