@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import threading
 import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -16,7 +17,7 @@ import tritonclient.http as by_http
 from answers import Answers, error_of, free_port, wait_for
 from ingot.serving import Model
 from ingot.serving.metrics_page import MetricsPage
-from ingot.serving.triton import bind, server
+from ingot.serving.triton import bind, server, unload
 from pytriton.triton import TritonConfig
 from tritonclient.utils import InferenceServerException
 
@@ -92,6 +93,65 @@ def check_state(http: Any) -> None:
     assert [float(http.infer("slow", [x]).as_numpy("output_0")[0]) for _ in range(2)] == [1, 2]
 
 
+def check_unload_and_reload(triton: Any, http: Any, grpc: Any, models: list[Model]) -> None:
+    """Under load: each request has an answer, or an error that says that there is no such model; the other model goes on."""
+    refused: list[str] = []
+    stop = threading.Event()
+
+    def ask_on() -> int:
+        answered = 0
+        while not stop.is_set():
+            with by_grpc.InferenceServerClient(f"127.0.0.1:{GRPC}") as client:
+                try:
+                    ANSWERS.check(2, ask(client, by_grpc, ANSWERS.request(2)), "other")
+                    answered += 1
+                except InferenceServerException as error:
+                    refused.append(str(error))
+        return answered
+
+    for _ in range(2):
+        with ThreadPoolExecutor(4) as pool:
+            stop.clear()
+            asking = [pool.submit(ask_on) for _ in range(4)]
+            try:
+                before = counted(models[0])
+                wait_for("answers", lambda before=before: counted(models[0]) > before + 20)
+                unload(triton, models[0])
+                assert not http.is_model_ready("scorer")
+                error = error_of(InferenceServerException, ask, http, by_http, ANSWERS.request(2))
+                assert "unknown model" in str(error), error
+                check_is_alive(http)
+                models[0] = bind(triton, "scorer", "other.ingot", threads=1)
+                assert http.is_model_ready("scorer")
+                wait_for("answers of the new one", lambda: counted(models[0]) > 20)
+            finally:
+                stop.set()
+            assert all(future.result(60) > 0 for future in asking)
+    assert all("scorer" in text and ("unknown model" in text or "not ready" in text) for text in refused), (
+        set(refused)
+    )
+    for number in range(ANSWERS.count):
+        ANSWERS.check(number, ask(grpc, by_grpc, ANSWERS.request(number)), "other")
+    unload(triton, models[0])
+    unload(triton, models[0])  # nothing is left to do
+    models[0] = bind(triton, "scorer", "scorer.ingot", threads=1)
+    ANSWERS.check(1, ask(http, by_http, ANSWERS.request(1)))
+    assert triton.is_alive()
+
+
+def counted(model: Model) -> float:
+    """Requests that were answered."""
+    key = 'ingot_serving_requests_total{engine="scorer",outcome="ok"} '
+    (line,) = [line for line in model.metrics().splitlines() if line.startswith(key)]
+    return float(line.removeprefix(key))
+
+
+def check_is_alive(http: Any) -> None:
+    x = by_http.InferInput("x", (1024, 1024), "FP32")
+    x.set_data_from_numpy(np.zeros((1024, 1024), np.float32))
+    assert float(http.infer("slow", [x]).as_numpy("output_0")[0]) > 2
+
+
 def check_page(config: TritonConfig) -> None:
     """The code of docs/servers.md."""
     names: dict[str, Any] = {}
@@ -108,7 +168,7 @@ def check_metrics(models: list[Model]) -> None:
     assert 'ingot_calls_total{engine="slow"} 2' in text
 
 
-def check_all(http: Any, grpc: Any, models: list[Model]) -> None:
+def check_all(triton: Any, http: Any, grpc: Any, models: list[Model]) -> None:
     wait_for("the server", lambda: http.is_model_ready("scorer") and http.is_model_ready("slow"))
     check_metadata(http)
     check_answers(http, grpc, models[0])
@@ -116,6 +176,7 @@ def check_all(http: Any, grpc: Any, models: list[Model]) -> None:
     check_refit(grpc)
     check_state(http)
     check_metrics(models)
+    check_unload_and_reload(triton, http, grpc, models)
 
 
 if __name__ == "__main__":
@@ -136,7 +197,7 @@ if __name__ == "__main__":
         http = by_http.InferenceServerClient(f"127.0.0.1:{HTTP}", concurrency=4)
         grpc = by_grpc.InferenceServerClient(f"127.0.0.1:{GRPC}")
         try:
-            check_all(http, grpc, models)
+            check_all(triton, http, grpc, models)
         finally:
             http.close()
             grpc.close()

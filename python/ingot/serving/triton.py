@@ -17,13 +17,14 @@ from typing import Any
 import numpy as np
 from pytriton.model_config import DynamicBatcher, ModelConfig, Tensor
 from pytriton.proxy.types import Request
-from pytriton.triton import Triton, TritonConfig
+from pytriton.triton import Triton, TritonBase, TritonConfig
 
 from ingot.engine import Port
 from ingot.errors import UnsupportedError
 from ingot.serving import protocol
 from ingot.serving.axis import BatchAxis
 from ingot.serving.model import Model
+from ingot.serving.triton_unloading import take_out
 
 
 def server(config: TritonConfig | None = None) -> Triton:
@@ -41,13 +42,13 @@ def server(config: TritonConfig | None = None) -> Triton:
 
 
 def bind(
-    triton: Triton, name: str, path: str | os.PathLike[str], *, queue_delay_s: float = 0.0, **options: Any
+    triton: TritonBase, name: str, path: str | os.PathLike[str], *, queue_delay_s: float = 0.0, **options: Any
 ) -> Model:
     """Loads an engine and makes it known to the server.
 
     Triton's own batcher gathers requests of equal shapes, up to the engine's maximum or `max_batch_size`; queue_delay_s: how long it may
     wait for more. Engines whose requests run one by one are bound without. options: of `ingot.serving.Model`, which is returned: close
-    it after the server.
+    it after the server, or `unload` it before. The server may be running.
     """
     model = Model(path, name, **options)
     axis = model.batching
@@ -67,6 +68,15 @@ def bind(
         strict=True,
     )
     return model
+
+
+def unload(triton: TritonBase, model: Model, timeout_s: float = 30.0) -> None:
+    """Takes a model that `bind` returned out of the server, which goes on, and closes it; `bind` may then use its name again.
+
+    Requests that Triton has are answered; later ones fail with Triton's own error for models that it does not have.
+    """
+    take_out(triton, model.name, timeout_s)
+    model.close(timeout_s)
 
 
 def _answer(model: Model, requests: Sequence[Request], least: int) -> list[dict[str, np.ndarray]]:
