@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """One program for all ranks, of the traces of all of them (docs/design/043): the option rank="all".
 
-The ranks compare their traces. Scalars that differ become constants stored per rank, from which the program takes its rank's; anything
-else that differs is refused with the node's name.
+The ranks compare their traces. Scalars and positions of slices that differ become constants stored per rank, from which the program takes
+its rank's; anything else that differs is refused with the node's name.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from torch.fx import GraphModule, Node
 
-from ingot import compat, ranks
+from ingot import compat, rank_positions, ranks
 from ingot.capture import Input, attribute_of, target_name
 from ingot.errors import UserError
 from ingot.kinds import InputRole
@@ -117,7 +117,8 @@ def _tables(nodes: Sequence[Node], traces: Sequence[list[Row]]) -> dict[Node, di
         columns = zip(*(row["scalars"] for row in rows), strict=True)
         differing = {k: list(values) for k, values in enumerate(columns) if len(set(map(repr, values))) > 1}
         if differing:
-            _require_tensor_slots(node, differing)
+            if not _are_positions(node, differing):
+                _require_tensor_slots(node, differing)
             tables[node] = differing
     for rank, trace in enumerate(traces):
         if len(trace) != len(traces[0]):
@@ -131,6 +132,11 @@ def _require_same(node: Node, first: Row, other: Row, rank: int) -> None:
             raise _refusal(
                 node, f"the {name} is {first.get(name)} on rank 0 and {other.get(name)} on rank {rank}"
             )
+
+
+def _are_positions(node: Node, differing: dict[int, list[Any]]) -> bool:
+    slots = _slots(node)
+    return rank_positions.are_positions(node, {slots[order] for order in differing})
 
 
 def _require_tensor_slots(node: Node, differing: dict[int, list[Any]]) -> None:
@@ -159,6 +165,11 @@ def _replace_scalars(module: GraphModule, tables: dict[Node, dict[int, list[Any]
         return
     constants = _Constants(module, group)
     for node, differing in tables.items():
+        if _are_positions(node, differing):
+            slots = _slots(node)
+            values = {slots[order]: table for order, table in differing.items() if slots[order] is not None}
+            rank_positions.replace(node, values, constants.of, constants.positions)
+            continue
         order = itertools.count()
 
         def replaced(scalar: Any, order: Iterator[int] = order, differing: dict = differing) -> Any:
@@ -220,6 +231,9 @@ class _Constants:
         table = self._constant(values, dtype)
         own = self._call(torch.ops.aten.index_select.default, table, 0, self._rank)
         return self._call(torch.ops.aten.view.default, own, [])
+
+    def positions(self, values: list[int]) -> Node:
+        return self._constant(values, torch.int64)
 
     def require_type(self, node: Node) -> None:
         """A tensor without dims may promote what a scalar does not: an integer tensor, say."""

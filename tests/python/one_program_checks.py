@@ -37,6 +37,38 @@ class Slices(nn.Module):
         return funcol.all_reduce(x[self.first : self.first + 2] * 1, "sum", dist.group.WORLD)
 
 
+class Positions(nn.Module):
+    """Where this rank takes and writes elements, in all the ways that Python has."""
+
+    def __init__(self, rank: int, size: int) -> None:
+        super().__init__()
+        self.rank, self.size = rank, size
+
+    def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        rank, size = self.rank, self.size
+        own, whole = slice(2 * rank, 2 * rank + 2), x[: 2 * size]
+        taken = x[own] * 2 + x[rank - size]  # at an index from the end
+        taken = taken + whole.chunk(size)[rank] + whole.split(2)[size - 1 - rank]
+        taken = taken + whole.view(size, 2, -1).unbind(0)[rank]
+        taken = taken + y[..., rank : rank + 6 : 2] + torch.narrow(y, 1, 2 * rank, 3)
+        written = torch.zeros_like(x)
+        written[own] = taken
+        written[:, rank % 3] = y[0, : len(x)]
+        written[2 * rank : 2 * rank + 4 : 2] += 1  # every other row
+        return funcol.all_reduce(written, "sum", dist.group.WORLD)
+
+
+class Uneven(nn.Module):
+    """Each rank takes another number of rows."""
+
+    def __init__(self, rank: int) -> None:
+        super().__init__()
+        self.rows = 1 + rank
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return funcol.all_reduce(x[: self.rows].sum(0), "sum", dist.group.WORLD)
+
+
 class Branches(nn.Module):
     """A scalar of the rank in a branch."""
 
@@ -87,8 +119,8 @@ def check(folder: Path, rank: int, size: int) -> None:
         table, backend="ingot", options={"rank": "all", "require_full_compilation": True}
     )
     torch.testing.assert_close(compiled(ids), eager, rtol=0, atol=0)
-    what = r"the program depends on the rank .* a size or position is 0, 2"
-    error = refuse(Slices(rank), torch.ones(2 * size, 3), what)
+    check_positions(folder, rank, size)
+    error = refuse(Uneven(rank), torch.ones(2 * size, 3), r"the program depends on the rank .* the type is")
     assert error.node == "slice_1"
     assert "one_program_checks.py" in error.source
     refuse(Branches(rank), torch.ones(3), r"the value is \w+ on rank 0 and \w+ on rank 1")
@@ -97,3 +129,17 @@ def check(folder: Path, rank: int, size: int) -> None:
         Slices(0), inputs=[torch.ones(2 * size, 3)], rank="all", require_full_compilation=True
     )
     assert equal.engine(torch.ones(2 * size, 3)).sum() == 6 * size
+
+
+def check_positions(folder: Path, rank: int, size: int) -> None:
+    """One file for all ranks, of which each takes and writes its own elements."""
+    torch.manual_seed(4)
+    x, y = torch.randn(2 * size + 2, 3), torch.randn(2, 2 * size + 6)
+    for name, model, inputs in (("slices", Slices(rank), [x]), ("positions", Positions(rank, size), [x, y])):
+        module = ingot.compile(model, inputs=inputs, rank="all", require_full_compilation=True)
+        module.engine.save(folder / f"{name}{rank}.ingot")
+        dist.barrier()
+        files = [(folder / f"{name}{other}.ingot").read_bytes() for other in range(size)]
+        assert all(file == files[0] for file in files)
+        for engine in (module.engine, ingot.Engine.load(folder / f"{name}0.ingot")):
+            torch.testing.assert_close(engine(*inputs), model(*inputs))

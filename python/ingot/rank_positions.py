@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Positions of slices that depend on the rank, for rank="all": slices become gathers at positions that the program computes.
+
+A slice at 8 * rank takes rows 8 * rank + 0, 1, 2, ..., where the first position comes from a constant with one element per rank. Sizes are
+the same on all ranks: types of nodes are compared before.
+"""
+
+from __future__ import annotations
+
+import itertools
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch.fx import Node
+
+aten = torch.ops.aten
+Values = Mapping[int, Sequence[int]]  # argument -> its value on each rank
+
+# Operators with positions, and which arguments these are.
+_POSITIONS: Mapping[Any, set[int]] = {
+    aten.slice.Tensor: {2, 3},
+    aten.select.int: {2},
+    aten.slice_scatter.default: {3, 4},
+    aten.select_scatter.default: {3},
+    operator.getitem: {1},
+}
+_PARTS = (
+    aten.split.Tensor,
+    aten.split_with_sizes.default,
+    aten.chunk.default,
+    aten.tensor_split.sections,
+    aten.unbind.int,
+)
+
+
+def are_positions(node: Node, arguments: set[int | None]) -> bool:
+    """Whether these arguments, and no others, differ between ranks only in where the node takes or writes elements of one tensor."""
+    if node.op != "call_function" or not arguments <= _POSITIONS.get(node.target, set()):
+        return False
+    if node.target is operator.getitem:
+        return isinstance(node.args[0], Node) and node.args[0].target in _PARTS
+    tensor, dim = _tensor_and_dim(node)
+    return all(isinstance(size, int) for size in (_sizes(tensor)[dim], _count(node, dim)))
+
+
+def replace(node: Node, values: Values, own: Callable[[list[int]], Node], constant: Callable) -> None:
+    """The node's users get what the gather returns. own: a tensor without dims, from a value per rank; constant: a tensor of integers."""
+    call = _Calls(node)
+    tensor, dim = _tensor_and_dim(node)
+    step = _argument(node, 4, 1) if node.target is aten.slice.Tensor else 1
+    step = _argument(node, 5, 1) if node.target is aten.slice_scatter.default else step
+    offsets = constant([step * k for k in range(_count(node, dim))])
+    positions = call(aten.add.Tensor, offsets, own(_starts(node, values, _sizes(tensor)[dim])))
+    if node.target in (aten.slice_scatter.default, aten.select_scatter.default):
+        source = node.args[1]
+        if node.target is aten.select_scatter.default:
+            source = call(aten.unsqueeze.default, source, dim)
+        result = call(aten.index_copy.default, tensor, dim, positions, source)
+    else:
+        result = call(aten.index_select.default, tensor, dim, positions)
+        if _is_single(node):
+            result = call(aten.squeeze.dim, result, dim)
+    node.replace_all_uses_with(result)
+    node.graph.erase_node(node)
+
+
+class _Calls:
+    """Makes nodes before another one."""
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+        self._fake = node.meta["val"].fake_mode
+
+    def __call__(self, target: Any, *arguments: Any) -> Node:
+        with self._node.graph.inserting_before(self._node):
+            made = self._node.graph.call_function(target, arguments)
+        with self._fake:
+            values = [each.meta["val"] if isinstance(each, Node) else each for each in arguments]
+            made.meta["val"] = target(*values)
+        return made
+
+
+def _tensor_and_dim(node: Node) -> tuple[Node, int]:
+    """What the node takes elements of, or writes them into."""
+    if node.target is operator.getitem:
+        parts = node.args[0]
+        position = 1 if parts.target is aten.unbind.int else 2
+        tensor, dim = parts.args[0], _argument(parts, position, 0)
+    else:
+        is_scatter = node.target in (aten.slice_scatter.default, aten.select_scatter.default)
+        tensor, dim = node.args[0], _argument(node, 2 if is_scatter else 1, 0)
+    return tensor, dim % len(_sizes(tensor))
+
+
+def _argument(node: Node, position: int, default: int) -> Any:
+    if position < len(node.args):
+        return node.args[position]
+    name = node.target._schema.arguments[position].name
+    return node.kwargs.get(name, default)
+
+
+def _sizes(node: Node) -> Sequence[int]:
+    return node.meta["val"].shape
+
+
+def _is_single(node: Node) -> bool:
+    """Whether the dim is not there in the result."""
+    is_unbound = node.target is operator.getitem and node.args[0].target is aten.unbind.int
+    return node.target in (aten.select.int, aten.select_scatter.default) or is_unbound
+
+
+def _count(node: Node, dim: int) -> Any:
+    """Positions along the dim."""
+    if _is_single(node):
+        return 1
+    is_written = node.target is aten.slice_scatter.default
+    return _sizes(node.args[1] if is_written else node)[dim]
+
+
+def _starts(node: Node, values: Values, size: int) -> list[int]:
+    """The first position on each rank."""
+    count = len(next(iter(values.values())))
+    if node.target is operator.getitem:
+        parts = node.args[0].meta["val"]
+        dim = _tensor_and_dim(node)[1]
+        sizes = [1 if _is_single(node) else part.shape[dim] for part in parts]
+        first = [0, *itertools.accumulate(sizes)]
+        return [first[index % len(sizes)] for index in values[1]]
+    position = min(_POSITIONS[node.target])
+    starts = values.get(position, [_argument(node, position, 0) or 0] * count)
+    return [min(start + size if start < 0 else start, size) for start in starts]
