@@ -7,7 +7,7 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 
@@ -16,6 +16,7 @@ from ingot.errors import DeviceError, Error, InternalError, UserError
 from ingot.serving.axis import BatchAxis, find_axis
 from ingot.serving.batches import Answer, Tensors, are_independent, key_of, run_alone, run_together
 from ingot.serving.counts import Counts
+from ingot.serving.pace import Paces
 
 log = logging.getLogger("ingot.serving")
 
@@ -33,8 +34,9 @@ class Request:
 class Batcher:
     """Runs what is waiting when a thread becomes free: the oldest request, and those behind it that fit into the same call.
 
-    Requests that were cancelled or whose deadline has passed leave the queue before their batch runs. The first batch of several
-    requests also runs one by one: if the results differ, the rows of this model depend on each other, and requests run alone from then on.
+    How many fit is measured (`Pace`), up to what the engine accepts. Requests that were cancelled or whose deadline has passed leave the
+    queue before their batch runs. The first batch of several requests has two, which also run one by one: if the results differ, the rows
+    of this model depend on each other, and requests run alone from then on.
     """
 
     def __init__(
@@ -49,6 +51,8 @@ class Batcher:
         self.axis = find_axis(engine, largest)
         self._engine = engine
         self._wait_s = wait_s
+        axis = self.axis
+        self._paces = Paces(axis.minimum, axis.maximum) if isinstance(axis, BatchAxis) else Paces(1, 1)
         self._queue: deque[Request] = deque()
         self._changed = threading.Condition()
         self._closing = False
@@ -113,33 +117,38 @@ class Batcher:
                 if not self._queue:
                     return
                 self._wait_for_others()
+                begin = time.monotonic()
                 batch = self._take()
                 if self._queue:
                     self._changed.notify()  # another thread may run them meanwhile
             if batch:
-                self._run(batch)
+                self._run(batch, begin)
 
     def _wait_for_others(self) -> None:
         """At most wait_s after the oldest request, and only while its batch is not full."""
         while self._queue and not self._closing and self._queue[0].rows:
             first = self._queue[0]
             left = first.arrival + self._wait_s - time.monotonic()
-            rows = sum(request.rows for request in self._queue if request.key == first.key)
-            if left <= 0 or rows >= self._most_rows():
+            if left <= 0 or _rows_of(first.key, self._queue) >= self._paces.of(first.key).worth_waiting_for():
                 return
             self._changed.wait(left)
 
-    def _most_rows(self) -> int:
-        return self.axis.maximum if isinstance(self.axis, BatchAxis) else 1
+    def _most_rows(self, waiting: list[Request]) -> int:
+        """Of the batch that begins with the first of them."""
+        if not waiting or not isinstance(self.axis, BatchAxis):
+            return 1
+        key = waiting[0].key
+        return self._paces.of(key).limit(_rows_of(key, waiting))
 
     def _take(self) -> list[Request]:
         """The oldest request, and later ones of the same key while there is space; the order of the others stays."""
         waiting = [request for request in self._queue if not self._has_left(request)]
+        most_rows, most = self._most_rows(waiting), len(waiting) if self._is_checked else 2
         batch: list[Request] = []
         kept: deque[Request] = deque()
         rows = 0
         for request in waiting:
-            fits = request.rows > 0 and rows > 0 and rows + request.rows <= self._most_rows()
+            fits = request.rows > 0 and rows > 0 and rows + request.rows <= most_rows and len(batch) < most
             if not batch or (fits and request.key == batch[0].key):
                 batch.append(request)
                 rows += request.rows
@@ -160,8 +169,7 @@ class Batcher:
             request.future.set_exception(_expired(time.monotonic() - request.arrival))
         return True
 
-    def _run(self, batch: list[Request]) -> None:
-        begin = time.monotonic()
+    def _run(self, batch: list[Request], begin: float) -> None:
         self._running[threading.get_ident()] = begin
         try:
             answers = self._answers(batch)
@@ -175,6 +183,15 @@ class Batcher:
                 request.future.set_exception(answer)
             else:
                 request.future.set_result(answer)
+        if self._is_checked and not any(isinstance(answer, Error) for answer in answers):
+            self._measure(batch, time.monotonic() - begin)
+
+    def _measure(self, batch: list[Request], seconds: float) -> None:
+        """With what the queue and the answers cost too: where that is much, larger batches share it."""
+        rows = sum(request.rows for request in batch)
+        if rows:
+            with self._changed:
+                self._paces.of(batch[0].key).add(rows, seconds)
 
     def _answers(self, batch: list[Request]) -> list[Answer]:
         requests = [request.tensors for request in batch]
@@ -188,6 +205,10 @@ class Batcher:
             self.axis = "rows of one call change each other's results"
             log.warning("requests run one by one from now on: %s", self.axis)
         return alone
+
+
+def _rows_of(key: tuple, requests: Iterable[Request]) -> int:
+    return sum(request.rows for request in requests if request.key == key)
 
 
 def draining() -> DeviceError:
