@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The one client process of `bench.serving`: clients that ask over gRPC without a pause, and their latencies as a line of JSON.
 
-serving_client.py PORT CLIENTS SECONDS COLUMNS NAME...
+serving_client.py PORT CLIENTS SECONDS REQUEST.npz, which holds a tensor per input; with SECONDS 0 it only prints the checksum of an answer.
 """
 
 from __future__ import annotations
@@ -14,47 +14,56 @@ import time
 import numpy as np
 import tritonclient.grpc.aio as grpc
 
+KINDS = {"int64": "INT64", "float32": "FP32"}
+SETTLE_S = 1.0  # queues and plans settle
 
-def requests(names: list[str], columns: int) -> list[grpc.InferInput]:
-    values = np.random.default_rng(0).integers(1, 1000, (1, columns))
+
+def inputs_of(path: str) -> list[grpc.InferInput]:
     rows = []
-    for name in names:
-        row = grpc.InferInput(name, values.shape, "INT64")
-        row.set_data_from_numpy(np.ones_like(values) if "mask" in name else values)
-        rows.append(row)
+    with np.load(path) as arrays:
+        for name, value in arrays.items():
+            row = grpc.InferInput(name, value.shape, KINDS[value.dtype.name])
+            row.set_data_from_numpy(value)
+            rows.append(row)
     return rows
 
 
-async def measure(port: int, clients: int, seconds: float, columns: int, names: list[str]) -> None:
-    server = grpc.InferenceServerClient(f"127.0.0.1:{port}")
-    inputs = requests(names, columns)
-    latencies: list[float] = []
+class Load:
+    def __init__(self, server: grpc.InferenceServerClient, inputs: list[grpc.InferInput]) -> None:
+        self._server, self._inputs = server, inputs
 
-    async def ask(until: float, kept: list[float]) -> None:
+    async def checksum(self) -> float:
+        result = (await self._server.infer("model", self._inputs)).as_numpy("output_0")
+        return float(np.abs(result).sum())
+
+    async def ask_for(self, clients: int, duration: float) -> tuple[list[float], float]:
+        """Latencies in seconds, and how long the last client took."""
+        kept: list[float] = []
+        begin = time.perf_counter()
+        await asyncio.gather(*(self._ask(begin + duration, kept) for _ in range(clients)))
+        return kept, time.perf_counter() - begin
+
+    async def _ask(self, until: float, kept: list[float]) -> None:
         while time.perf_counter() < until:
             begin = time.perf_counter()
-            await server.infer("model", inputs)
+            await self._server.infer("model", self._inputs)
             kept.append(time.perf_counter() - begin)
 
-    async def ask_for(duration: float, kept: list[float]) -> float:
-        begin = time.perf_counter()
-        await asyncio.gather(*(ask(begin + duration, kept) for _ in range(clients)))
-        return time.perf_counter() - begin
 
-    await ask_for(1.0, [])  # queues and plans settle
-    used = time.process_time()
-    wall = await ask_for(seconds, latencies)
-    used = time.process_time() - used
-    result = (await server.infer("model", inputs)).as_numpy("output_0")
-    await server.close()
-    p50, p99 = np.percentile(latencies, [50, 99])
-    figures = {
-        "answers": len(latencies), "per_s": len(latencies) / wall, "p50_ms": p50 * 1e3, "p99_ms": p99 * 1e3,
-        "client_cpu": used / wall, "checksum": float(np.abs(result).sum()),
-    }  # fmt: skip
+async def measure(port: int, clients: int, seconds: float, path: str) -> None:
+    async with grpc.InferenceServerClient(f"127.0.0.1:{port}") as server:
+        load = Load(server, inputs_of(path))
+        figures = {"checksum": await load.checksum()}
+        if seconds > 0:
+            await load.ask_for(clients, SETTLE_S)
+            used = time.process_time()
+            latencies, wall = await load.ask_for(clients, seconds)
+            used = time.process_time() - used
+            figures |= {"seconds": wall, "client_cpu": used / wall}
+            figures["latencies_ms"] = [round(latency * 1e3, 2) for latency in latencies]
     print(json.dumps(figures), flush=True)
 
 
 if __name__ == "__main__":
-    port, clients, seconds, columns, *names = sys.argv[1:]
-    asyncio.run(measure(int(port), int(clients), float(seconds), int(columns), names))
+    port, clients, seconds, path = sys.argv[1:]
+    asyncio.run(measure(int(port), int(clients), float(seconds), path))

@@ -13,6 +13,7 @@ import numpy as np
 from mlserver import MLModel, types
 from mlserver.utils import get_model_uri
 
+_DTYPES = {"INT64": np.int64, "FP32": np.float32}
 _MOST_GRAPHS = 4  # torch falls back to eager after 8 of one function
 
 
@@ -28,7 +29,7 @@ class _Runtime(MLModel):
 
     async def predict(self, payload: types.InferenceRequest) -> types.InferenceResponse:
         arrays = {
-            row.name: np.array(getattr(row.data, "root", row.data), np.int64).reshape(row.shape)
+            row.name: np.array(getattr(row.data, "root", row.data), _DTYPES[row.datatype]).reshape(row.shape)
             for row in payload.inputs
         }
         loop = asyncio.get_running_loop()
@@ -57,7 +58,7 @@ class Inductor(_Runtime):
         self._model = torch.compile(program.module(), dynamic=True)
         example = program.example_inputs[0]
         for rows in range(1, most + 1):
-            self._model(*(value[:1].expand(rows, -1).contiguous() for value in example))
+            self._model(*(value[:1].expand(rows, *value.shape[1:]).contiguous() for value in example))
         graphs = torch._dynamo.utils.counters["stats"]["unique_graphs"]
         if graphs > _MOST_GRAPHS:
             raise RuntimeError(f"{graphs} graphs were compiled: sizes were not dynamic")
