@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import shutil
 import subprocess
 import sys
@@ -210,6 +211,25 @@ def check_metrics() -> None:
     assert found['ingot_weight_bytes{engine="scorer"}'] > 0
 
 
+def check_many_shapes(grpc: Any) -> None:
+    """200 shapes, mixed: no process of the server compiles."""
+    sizes = [(1 + k % 10, 1 + k // 10) for k in range(200)]
+    random.Random(1).shuffle(sizes)
+
+    def ask_one(size: tuple[int, int]) -> None:
+        asked = {name: np.ones(size, dtype) for name, dtype in (("ids", np.int64), ("mask", np.float32))}
+        assert ask(grpc, by_grpc, asked)["weights"].shape == size
+
+    def of(name: str) -> float:
+        return sum(value for key, value in metrics().items() if key.startswith(name))
+
+    before = of("ingot_calls_total")
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(ask_one, sizes))
+    wait_for("the calls among the metrics", lambda: of("ingot_calls_total") > before)
+    assert of('ingot_cache_requests_total{found="nowhere"}') == 0, metrics()
+
+
 def check_page() -> None:
     """The commands of docs/servers.md."""
     script = Path("page.sh").read_text().replace("8080", str(HTTP))
@@ -228,6 +248,7 @@ def check_a_server(workers: int) -> None:
         check_answers(http, grpc)
         check_wrong_requests(http, grpc)
         check_metrics()
+        check_many_shapes(grpc)
         check_page()
         check_refit(grpc)
         check_unload_and_reload(http, grpc)
