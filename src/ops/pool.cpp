@@ -36,18 +36,31 @@ Types infer_windows(const Node& node, const Pool& pool, const std::vector<int64_
   return {type};
 }
 
+// Window positions that can be inside of x: one that is at or beyond a dim's end in the first window, which
+// starts in the low padding, is so in all. Sizes that are not known keep small loops constant.
+constexpr int64_t kSmallWindow = 64;
+Shape reached(const std::vector<int64_t>& kernel, const Shape& spatial, const std::vector<int64_t>& padding,
+              const std::vector<int64_t>& dilation) {
+  Shape extents = sizes(kernel);
+  for (size_t i = 0; i < kernel.size(); ++i) {
+    if (spatial[i].is_constant() || kernel[i] > kSmallWindow)
+      extents[i] = core::minimum(extents[i], ceil_divide(spatial[i] + Dim(padding[i]), dilation[i]));
+  }
+  return extents;
+}
+
 Types infer_max_pool(const Node& node) {
   const auto pool = node.attributes<MaxPool>();
   return infer_windows(node, pool, pool.dilation);
 }
 loops::Kernel lower_max_pool(const Node& node) {
   const auto pool = node.attributes<MaxPool>();
+  const Shape spatial = spatial_dims(node.operand_type(0).shape);
   KernelBuilder kernel(node);
   const Index index = kernel.parallel(node.results[0]->type.shape);
-  const StageLoops window = kernel.loops(sizes(pool.kernel));
-  const WindowElement element =
-      window_element(spatial_dims(node.operand_type(0).shape), after_two(index), window.index, pool.stride,
-                     pool.padding, pool.dilation, pool.ceil_mode);
+  const StageLoops window = kernel.loops(reached(pool.kernel, spatial, pool.padding, pool.dilation));
+  const WindowElement element = window_element(spatial, after_two(index), window.index, pool.stride,
+                                               pool.padding, pool.dilation, pool.ceil_mode);
   const Expr value = kernel.load(0, joined(index, 2, element.place));
   kernel.store_reduced(index, loops::Combine::kMaximum, window,
                        guarded(element.guard, value, lowest(value->dtype)));
@@ -78,7 +91,8 @@ loops::Kernel lower_max_pool_indices(const Node& node) {
   const Shape spatial = spatial_dims(node.operand_type(0).shape);
   KernelBuilder kernel(node);
   const Index index = kernel.parallel(node.results[0]->type.shape);
-  store_place_of_maximum(kernel, node, index, sizes(pool.kernel), [&](const StageLoops& window) {
+  const Shape window_size = reached(pool.kernel, spatial, pool.padding, pool.dilation);
+  store_place_of_maximum(kernel, node, index, window_size, [&](const StageLoops& window) {
     return window_element(spatial, after_two(index), window.index, pool.stride, pool.padding, pool.dilation,
                           pool.ceil_mode);
   });
@@ -110,9 +124,10 @@ loops::Kernel lower_average_pool(const Node& node) {
   const Shape spatial = spatial_dims(node.operand_type(0).shape);
   KernelBuilder kernel(node);
   const Index index = kernel.parallel(node.results[0]->type.shape);
-  const StageLoops window = kernel.loops(sizes(pool.kernel));
+  const std::vector<int64_t> dilation = ones(spatial.size());
+  const StageLoops window = kernel.loops(reached(pool.kernel, spatial, pool.padding, dilation));
   const WindowElement element = window_element(spatial, after_two(index), window.index, pool.stride,
-                                               pool.padding, ones(spatial.size()), pool.ceil_mode);
+                                               pool.padding, dilation, pool.ceil_mode);
   const Expr value = kernel.load(0, joined(index, 2, element.place));
   const Expr sum =
       kernel.reduce("sum", loops::Combine::kAdd, window, guarded(element.guard, value, number(value, 0)));
@@ -204,12 +219,14 @@ loops::Kernel lower_adaptive_pool(const Node& node) {
 
 Samples max_pool_samples() {
   return {sample({f32({batch(), 2, 7, 8})}, MaxPool{{3, 2}, {2, 2}, {1, 0}, {1, 2}, false}),
-          sample({f32({1, 2, 8})}, MaxPool{{3}, {2}, {1}, {1}, true})};
+          sample({f32({1, 2, 8})}, MaxPool{{3}, {2}, {1}, {1}, true}),
+          sample({f32({1, 2, 2, 3})}, MaxPool{{70, 4}, {70, 2}, {0, 2}, {1, 2}, true})};
 }
 Samples average_pool_samples() {
   return {sample({f32({batch(), 2, 7, 8})}, AveragePool{{3, 2}, {2, 2}, {1, 0}, false, true, 0}),
           sample({f32({1, 2, 8})}, AveragePool{{3}, {2}, {1}, true, false, 0}),
-          sample({f32({1, 2, 8})}, AveragePool{{2}, {2}, {0}, false, true, 5})};
+          sample({f32({1, 2, 8})}, AveragePool{{2}, {2}, {0}, false, true, 5}),
+          sample({f32({1, 2, 2, length()})}, AveragePool{{70, 70}, {70, 70}, {0, 35}, true, false, 0})};
 }
 Samples adaptive_samples() {
   return {sample({f32({batch(), 2, 7, 8})}, AdaptivePool{{1, 1}}),
