@@ -159,18 +159,8 @@ void scaled_mm(Call& call) {
   call.give(converted(graph, result, call.dtype("out_dtype").value_or(a->type.dtype)));
 }
 
-void int8_weight_mm(Call& call) {
-  core::Value *x = call.tensor("self"), *weight = call.tensor("mat2");
-  core::Graph& graph = call.graph();
-  core::Value* product = emit(
-      call, ops::linear, {converted(graph, x, DType::kF32), converted(graph, weight, DType::kF32), nullptr});
-  core::Value* scales = converted(graph, call.tensor("scales"), DType::kF32);
-  call.give(converted(graph, emit(call, ops::multiply, {product, scales}), x->type.dtype));
-}
-
 constexpr Converter kAffineConverters[] = {
     {"aten._scaled_mm.default", scaled_mm},
-    {"aten._weight_int8pack_mm.default", int8_weight_mm},
     {"quantized_decomposed.dequantize_per_channel_group.default", dequantize_groups},
     {"torchao.dequantize_affine.default", dequantize_affine},
     {"torchao.dequantize_affine_float8_non_decomposed.default", dequantize_float8},

@@ -56,11 +56,6 @@ void add_scaled(Call& call, const Op& op, std::string_view a, std::string_view b
 }
 void add(Call& call) { add_scaled(call, ops::add, "self", "other"); }
 void subtract(Call& call) { add_scaled(call, ops::subtract, "self", "other"); }
-void reverse_subtract(Call& call) {
-  const DType dtype = promoted(call, {"self", "other"});
-  call.give(emit(call, ops::subtract,
-                 {operand(call, "other", dtype), scaled(call, operand(call, "self", dtype), "alpha")}));
-}
 
 void divide_rounded(Call& call) {
   const std::string mode = call.text("rounding_mode");
@@ -132,34 +127,12 @@ void clamp_between(Call& call, std::string_view low, std::string_view high) {
   call.give(emit(call, ops::clamp, {x}, ops::Clamp{limit(low, -kNoLimit), limit(high, kNoLimit)}));
 }
 void clamp(Call& call) { clamp_between(call, "min", "max"); }
-void clamp_min(Call& call) { clamp_between(call, "min", ""); }
-void clamp_max(Call& call) { clamp_between(call, "", "max"); }
 
-void linear_interpolation(Call& call) {
-  core::Value *from = call.tensor("self"), *to = call.tensor("end");
-  core::Value* step = emit(call, ops::subtract, {to, from});
-  call.give(emit(call, ops::add,
-                 {from, emit(call, ops::multiply, {step, operand(call, "weight", from->type.dtype)})}));
-}
 template <const Op& kOp>
 void add_combined(Call& call) {
   const DType dtype = promoted(call, {"self", "tensor1", "tensor2"});
   core::Value* combined = apply(call, kOp, dtype, "tensor1", "tensor2");
   call.give(emit(call, ops::add, {operand(call, "self", dtype), scaled(call, combined, "value")}));
-}
-
-// The other operand if one is NaN.
-template <const Op& kOp>
-void extreme_number(Call& call) {
-  const DType dtype = promoted(call, {"self", "other"});
-  if (dtype == DType::kBool) call.refuse("arithmetic on bools");
-  core::Value *a = operand(call, "self", dtype), *b = operand(call, "other", dtype);
-  core::Value* result = emit(call, kOp, {a, b});
-  if (is_floating(dtype)) {
-    result = emit(call, ops::select, {emit(call, ops::is_nan, {b}), a, result});
-    result = emit(call, ops::select, {emit(call, ops::is_nan, {a}), b, result});
-  }
-  call.give(result);
 }
 
 void hypotenuse(Call& call) {
@@ -168,21 +141,10 @@ void hypotenuse(Call& call) {
 }
 
 constexpr Converter kBinaryConverters[] = {
-    {"aten.__and__.Scalar", arithmetic<ops::bitwise_and, &ops::logical_and>},
-    {"aten.__and__.Tensor", arithmetic<ops::bitwise_and, &ops::logical_and>},
-    {"aten.__lshift__.Scalar", arithmetic<ops::shift_left>},
-    {"aten.__lshift__.Tensor", arithmetic<ops::shift_left>},
-    {"aten.__or__.Scalar", arithmetic<ops::bitwise_or, &ops::logical_or>},
-    {"aten.__or__.Tensor", arithmetic<ops::bitwise_or, &ops::logical_or>},
-    {"aten.__rshift__.Scalar", arithmetic<ops::shift_right>},
-    {"aten.__rshift__.Tensor", arithmetic<ops::shift_right>},
-    {"aten.__xor__.Scalar", arithmetic<ops::bitwise_xor, &ops::logical_xor>},
-    {"aten.__xor__.Tensor", arithmetic<ops::bitwise_xor, &ops::logical_xor>},
     {"aten.add.Scalar", add},
     {"aten.add.Tensor", add},
     {"aten.addcdiv.default", add_combined<ops::divide>},
     {"aten.addcmul.default", add_combined<ops::multiply>},
-    {"aten.arctan2.default", real_binary<ops::atan2>},
     {"aten.atan2.default", real_binary<ops::atan2>},
     {"aten.bitwise_and.Scalar", arithmetic<ops::bitwise_and, &ops::logical_and>},
     {"aten.bitwise_and.Scalar_Tensor", arithmetic<ops::bitwise_and, &ops::logical_and>},
@@ -201,45 +163,23 @@ constexpr Converter kBinaryConverters[] = {
     {"aten.bitwise_xor.Tensor", arithmetic<ops::bitwise_xor, &ops::logical_xor>},
     {"aten.clamp.Tensor", clamp},
     {"aten.clamp.default", clamp},
-    {"aten.clamp_max.Tensor", clamp_max},
-    {"aten.clamp_max.default", clamp_max},
-    {"aten.clamp_min.Tensor", clamp_min},
-    {"aten.clamp_min.default", clamp_min},
-    {"aten.clip.Tensor", clamp},
-    {"aten.clip.default", clamp},
     {"aten.div.Scalar", real_binary<ops::divide>},
     {"aten.div.Scalar_mode", divide_rounded},
     {"aten.div.Tensor", real_binary<ops::divide>},
     {"aten.div.Tensor_mode", divide_rounded},
-    {"aten.divide.Scalar", real_binary<ops::divide>},
-    {"aten.divide.Scalar_mode", divide_rounded},
-    {"aten.divide.Tensor", real_binary<ops::divide>},
-    {"aten.divide.Tensor_mode", divide_rounded},
     {"aten.eq.Scalar", comparison<ops::equal>},
     {"aten.eq.Tensor", comparison<ops::equal>},
     {"aten.floor_divide.Scalar", arithmetic<ops::floor_divide>},
     {"aten.floor_divide.default", arithmetic<ops::floor_divide>},
-    {"aten.fmax.default", extreme_number<ops::maximum>},
-    {"aten.fmin.default", extreme_number<ops::minimum>},
     {"aten.fmod.Scalar", arithmetic<ops::remainder>},
     {"aten.fmod.Tensor", arithmetic<ops::remainder>},
     {"aten.ge.Scalar", comparison<ops::greater_equal>},
     {"aten.ge.Tensor", comparison<ops::greater_equal>},
-    {"aten.greater.Scalar", comparison<ops::greater>},
-    {"aten.greater.Tensor", comparison<ops::greater>},
-    {"aten.greater_equal.Scalar", comparison<ops::greater_equal>},
-    {"aten.greater_equal.Tensor", comparison<ops::greater_equal>},
     {"aten.gt.Scalar", comparison<ops::greater>},
     {"aten.gt.Tensor", comparison<ops::greater>},
     {"aten.hypot.default", hypotenuse},
     {"aten.le.Scalar", comparison<ops::less_equal>},
     {"aten.le.Tensor", comparison<ops::less_equal>},
-    {"aten.lerp.Scalar", linear_interpolation},
-    {"aten.lerp.Tensor", linear_interpolation},
-    {"aten.less.Scalar", comparison<ops::less>},
-    {"aten.less.Tensor", comparison<ops::less>},
-    {"aten.less_equal.Scalar", comparison<ops::less_equal>},
-    {"aten.less_equal.Tensor", comparison<ops::less_equal>},
     {"aten.logical_and.default", logical<ops::logical_and>},
     {"aten.logical_or.default", logical<ops::logical_or>},
     {"aten.logical_xor.default", logical<ops::logical_xor>},
@@ -247,32 +187,20 @@ constexpr Converter kBinaryConverters[] = {
     {"aten.lt.Tensor", comparison<ops::less>},
     {"aten.masked_fill.Scalar", masked_fill},
     {"aten.masked_fill.Tensor", masked_fill},
-    {"aten.max.other", arithmetic<ops::maximum, &ops::logical_or>},
     {"aten.maximum.default", arithmetic<ops::maximum, &ops::logical_or>},
-    {"aten.min.other", arithmetic<ops::minimum, &ops::logical_and>},
     {"aten.minimum.default", arithmetic<ops::minimum, &ops::logical_and>},
     {"aten.mul.Scalar", arithmetic<ops::multiply, &ops::logical_and>},
     {"aten.mul.Tensor", arithmetic<ops::multiply, &ops::logical_and>},
-    {"aten.multiply.Scalar", arithmetic<ops::multiply, &ops::logical_and>},
-    {"aten.multiply.Tensor", arithmetic<ops::multiply, &ops::logical_and>},
     {"aten.ne.Scalar", comparison<ops::not_equal>},
     {"aten.ne.Tensor", comparison<ops::not_equal>},
-    {"aten.not_equal.Scalar", comparison<ops::not_equal>},
-    {"aten.not_equal.Tensor", comparison<ops::not_equal>},
     {"aten.pow.Scalar", power},
     {"aten.pow.Tensor_Scalar", power},
     {"aten.pow.Tensor_Tensor", power},
     {"aten.remainder.Scalar", arithmetic<ops::modulo>},
     {"aten.remainder.Scalar_Tensor", arithmetic<ops::modulo>},
     {"aten.remainder.Tensor", arithmetic<ops::modulo>},
-    {"aten.rsub.Scalar", reverse_subtract},
-    {"aten.rsub.Tensor", reverse_subtract},
     {"aten.sub.Scalar", subtract},
     {"aten.sub.Tensor", subtract},
-    {"aten.subtract.Scalar", subtract},
-    {"aten.subtract.Tensor", subtract},
-    {"aten.true_divide.Scalar", real_binary<ops::divide>},
-    {"aten.true_divide.Tensor", real_binary<ops::divide>},
     {"aten.where.Scalar", choose},
     {"aten.where.ScalarOther", choose},
     {"aten.where.ScalarSelf", choose},

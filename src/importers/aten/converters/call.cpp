@@ -236,7 +236,9 @@ std::vector<int64_t> Call::axes(std::string_view name, size_t rank) {
 
 const TensorMeta& Call::result_meta(size_t index) const {
   if (index >= node_.outputs.size() || !node_.outputs[index]) refuse("the type of its result is not known");
-  return scope_.value(*node_.outputs[index]).tensor;
+  const Value& result = scope_.value(*node_.outputs[index]);
+  if (result.kind == ValueKind::kOther) refuse("the type of its result is not known");
+  return result.tensor;
 }
 
 void Call::give(size_t index, core::Value* result) {

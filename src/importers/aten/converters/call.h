@@ -30,6 +30,8 @@ class Scope {
   virtual std::optional<double> number(ValueId id) = 0;  // of a SymFloat, if known
   virtual void give(ValueId id, ImportedValue result) = 0;
   virtual RandomSource* random() { return nullptr; }  // null: random numbers are torch's
+  // Ids from here on are free for values of a scope inside of this one, while that lives.
+  virtual ValueId first_free_id() const { return ValueId{1} << 31; }
 };
 
 // All accessors throw UnsupportedError naming node, argument and source line if the argument does not have

@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "importers/aten/converters/fourier.h"
+#include "importers/aten/converters/inner_scope.h"
 #include "importers/aten/converters/parts.h"
 #include "importers/aten/schema/schemas.h"
 
@@ -25,7 +26,7 @@ bool selects(std::string_view name) {
   return name == "condition" || name == "mask" || name == "index" || name == "indices";
 }
 
-Argument part_argument(Call& call, PartScope& scope, const NamedArgument& named, const Argument& argument,
+Argument part_argument(Call& call, InnerScope& scope, const NamedArgument& named, const Argument& argument,
                        Part part) {
   if (const auto* list = std::get_if<ArgumentList>(&argument.value)) {
     ArgumentList parts;
@@ -52,7 +53,7 @@ Argument part_argument(Call& call, PartScope& scope, const NamedArgument& named,
 }
 
 // The results of the converter for reals on arguments that were replaced.
-std::vector<core::Value*> run_real(Call& call, PartScope& scope, Node node) {
+std::vector<core::Value*> run_real(Call& call, InnerScope& scope, Node node) {
   std::vector<std::optional<ValueId>> results(node.outputs.size());
   for (size_t i = 0; i < results.size(); ++i) {
     if (node.outputs[i]) results[i] = scope.expect(call.scope().value(*node.outputs[i]).tensor);
@@ -68,7 +69,7 @@ std::vector<core::Value*> run_real(Call& call, PartScope& scope, Node node) {
 }
 
 std::vector<core::Value*> run_part(Call& call, Part part) {
-  PartScope scope(call.scope());
+  InnerScope scope(call.scope());
   Node node = call.node();
   for (NamedArgument& named : node.arguments)
     named.argument = part_argument(call, scope, named, named.argument, part);
@@ -119,7 +120,7 @@ Parts product_of_parts(Call& call, Node node) {
   call.require(!operands.empty() && operands.size() <= kMostComplexOperands, "so many complex operands");
   std::optional<Term> sums[2];
   for (size_t choice = 0; choice < size_t{1} << operands.size(); ++choice) {
-    PartScope scope(call.scope());
+    InnerScope scope(call.scope());
     size_t imaginary = 0;
     for (size_t i = 0; i < operands.size(); ++i) {
       const bool is_imaginary = ((choice >> i) & 1) != 0;
@@ -190,10 +191,6 @@ void complex_reciprocal(Call& call) {
 Parts multiplied(const Parts& a, const Parts& b) {
   return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
 }
-void complex_square(Call& call) {
-  const Parts x = self_parts(call), result = multiplied(x, x);
-  give_parts_of(call, result.re, result.im);
-}
 constexpr double kLargestPower = 64;
 void complex_power(Call& call) {
   const auto exponent = call.is_tensor("exponent") ? std::nullopt : call.known_number("exponent");
@@ -213,40 +210,6 @@ void complex_power(Call& call) {
   give_parts_of(call, result->re, result->im);
 }
 
-Term size_of(const Parts& x) { return {x.re.call(), hypotenuse_of(x.re.call(), x.re, x.im)}; }
-void complex_absolute(Call& call) { call.give(size_of(self_parts(call))); }
-void complex_angle(Call& call) {
-  const Parts x = self_parts(call);
-  call.give(x.im.apply(ops::atan2, x.re));
-}
-void complex_sign(Call& call) {
-  const Parts x = self_parts(call);
-  const Term size = size_of(x), is_zero = equal(size, 0);
-  const Term zero = x.re.constant(0);
-  give_parts_of(call, is_zero.choose(zero, x.re / size), is_zero.choose(zero, x.im / size));
-}
-void complex_exponential(Call& call) {
-  const Parts x = self_parts(call);
-  const Term size = x.re.apply(ops::exp);
-  give_parts_of(call, size * x.im.apply(ops::cos), size * x.im.apply(ops::sin));
-}
-void complex_logarithm(Call& call) {
-  const Parts x = self_parts(call);
-  give_parts_of(call, size_of(x).apply(ops::log), x.im.apply(ops::atan2, x.re));
-}
-// The root with a real part that is not negative. Only sums of one sign: nothing cancels.
-void complex_square_root(Call& call) {
-  const Parts x = self_parts(call);
-  const Term half = (size_of(x) * 0.5 + x.re.apply(ops::absolute) * 0.5).apply(ops::square_root);
-  const Term other = equal(half, 0).choose(half, x.im.apply(ops::absolute) * 0.5 / half);
-  const Term is_left = x.re < 0;
-  const Term im = is_left.choose(half, other);
-  give_parts_of(call, is_left.choose(other, half), x.im.apply(ops::sign_bit).choose(-im, im));
-}
-void conjugate(Call& call) {
-  const Parts x = self_parts(call);
-  give_parts_of(call, x.re, -x.im);
-}
 void conjugate_transpose(Call& call) {
   give_parts_of(call, run_part(call, kReal)[0], -Term(call, run_part(call, kImaginary)[0]));
 }
@@ -261,10 +224,6 @@ void give_broadcast(Call& call, const Term& re, const Term& im) {
   give_parts_of(call, expanded(call, re, shape), expanded(call, im, shape));
 }
 void from_parts(Call& call) { give_broadcast(call, operand_term(call, "real"), operand_term(call, "imag")); }
-void polar(Call& call) {
-  const Term size = operand_term(call, "abs"), angle = operand_term(call, "angle");
-  give_broadcast(call, size * angle.apply(ops::cos), size * angle.apply(ops::sin));
-}
 void complex_ones(Call& call) {
   const Term re(call, run_part(call, kReal)[0]);
   give_parts_of(call, re, filled_like(re, 0));
@@ -297,22 +256,31 @@ bool has_complex_number(const Node& node) {
   return false;
 }
 
-bool is_complex_argument(const Graph& graph, const Argument& argument) {
+// `values`: from an id to the value as the front end described it.
+template <typename Values>
+bool is_complex_argument(const Values& values, const Argument& argument) {
   if (const auto* dtype = std::get_if<DType>(&argument.value)) return is_complex(*dtype);
-  if (const auto* id = std::get_if<ValueId>(&argument.value)) return is_complex_tensor(graph.values[*id]);
+  if (const auto* id = std::get_if<ValueId>(&argument.value)) return is_complex_tensor(values(*id));
   const auto* list = std::get_if<ArgumentList>(&argument.value);
   return list != nullptr &&
-         std::ranges::any_of(*list, [&](const Argument& item) { return is_complex_argument(graph, item); });
+         std::ranges::any_of(*list, [&](const Argument& item) { return is_complex_argument(values, item); });
+}
+template <typename Values>
+bool is_complex_node(const Values& values, const Node& node) {
+  return std::ranges::any_of(
+             node.arguments,
+             [&](const auto& named) { return is_complex_argument(values, named.argument); }) ||
+         std::ranges::any_of(
+             node.outputs, [&](const auto& output) { return output && is_complex_tensor(values(*output)); });
 }
 
 }  // namespace
 
 bool is_complex_call(const Graph& graph, const Node& node) {
-  return std::ranges::any_of(node.arguments,
-                             [&](const auto& named) { return is_complex_argument(graph, named.argument); }) ||
-         std::ranges::any_of(node.outputs, [&](const auto& output) {
-           return output && is_complex_tensor(graph.values[*output]);
-         });
+  return is_complex_node([&](ValueId id) -> const Value& { return graph.values[id]; }, node);
+}
+bool is_complex_call(const Scope& scope, const Node& node) {
+  return is_complex_node([&](ValueId id) -> const Value& { return scope.value(id); }, node);
 }
 
 const Converter* find_complex_converter(const Node& node) {
@@ -322,7 +290,10 @@ const Converter* find_complex_converter(const Node& node) {
 
 const Converter* find_complex_converter(std::string_view target) {
   const auto found = std::ranges::find(kComplexConverters, target, &Converter::target);
-  return found == std::end(kComplexConverters) ? nullptr : found;
+  if (found != std::end(kComplexConverters)) return found;
+  const std::span<const Converter> composites = complex_composites();
+  const auto composite = std::ranges::lower_bound(composites, target, {}, &Converter::target);
+  return composite == composites.end() || composite->target != target ? nullptr : &*composite;
 }
 
 }  // namespace ingot::core::aten

@@ -26,6 +26,7 @@ inline constexpr bool kComposed = true, kBindsSizes = true;
 #include "importers/aten/converters/families.def"
 #undef FAMILY
 
+std::span<const Converter> complex_composites();           // sorted; they are not among all_converters()
 const Converter* find_converter(std::string_view target);  // null if there is none
 std::vector<const Converter*> all_converters();
 

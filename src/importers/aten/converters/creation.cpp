@@ -13,7 +13,10 @@ namespace ingot::core::aten {
 namespace {
 
 // The requested dtype, otherwise the recorded one of the result.
-DType result_dtype_of(Call& call) { return call.dtype("dtype").value_or(call.result_meta().dtype); }
+DType result_dtype_of(Call& call) {
+  const std::optional<DType> requested = call.dtype("dtype");
+  return requested ? *requested : call.result_meta().dtype;
+}
 
 void give_filled(Call& call, const Shape& shape, core::Value* value) {
   call.give(expanded(call, value, shape));

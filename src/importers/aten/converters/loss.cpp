@@ -16,46 +16,6 @@ void give_reduced(Call& call, const Term& loss) {
   if (reduction == kNoReduction) return call.give(loss);
   call.give(loss.reduce(reduction == kMeanOfLosses ? ops::mean : ops::sum, all_axes(loss.shape().size())));
 }
-template <Term (*kLoss)(Call&, const Term&, const Term&)>
-void between(Call& call) {
-  const DType dtype = promoted(call, {"self", "target"});
-  if (!is_floating(dtype)) call.refuse("a loss of integers");
-  give_reduced(call,
-               kLoss(call, {call, operand(call, "self", dtype)}, {call, operand(call, "target", dtype)}));
-}
-
-Term squared(Call&, const Term& x, const Term& target) { return (x - target) * (x - target); }
-Term absolute(Call&, const Term& x, const Term& target) { return (x - target).apply(ops::absolute); }
-Term smooth(Call& call, const Term& x, const Term& target) {
-  const double beta = call.number("beta");
-  const Term size = absolute(call, x, target);
-  return beta == 0 ? size : (size < beta).choose(size * size * (0.5 / beta), size - 0.5 * beta);
-}
-Term huber(Call& call, const Term& x, const Term& target) {
-  const double delta = call.number("delta");
-  const Term size = absolute(call, x, target);
-  return (size <= delta).choose(size * size * 0.5, (size - 0.5 * delta) * delta);
-}
-Term divergence(Call& call, const Term& x, const Term& target) {
-  if (call.flag("log_target")) return target.apply(ops::exp) * (target - x);
-  const Term part = target * (target.apply(ops::log) - x);
-  return equal(target, 0).choose(target.constant(0), part);
-}
-Term weighted(Call& call, const Term& loss) {
-  core::Value* weight = call.optional_tensor("weight");
-  return weight ? loss * Term(call, weight) : loss;
-}
-Term cross_entropy_of_two(Call& call, const Term& x, const Term& target) {
-  const auto bounded = [](const Term& log) { return log.apply(ops::maximum, -100); };
-  const Term yes = bounded(x.apply(ops::log)), no = bounded((-x).apply(ops::log1p));
-  return weighted(call, (target - 1) * no - target * yes);
-}
-Term cross_entropy_of_logits(Call& call, const Term& x, const Term& target) {
-  const Term log = x.apply(ops::log_sigmoid);
-  if (!call.has("pos_weight")) return weighted(call, (1 - target) * x - log);
-  const Term factor = (operand_term(call, "pos_weight") - 1) * target + 1;
-  return weighted(call, (1 - target) * x - factor * log);
-}
 
 // The loss of classes: the logarithms of their probabilities are in dim 1, or in the only one.
 void give_class_loss(Call& call, const Term& logs, double smoothing) {
@@ -96,16 +56,9 @@ void cross_entropy(Call& call) {
 }
 
 constexpr Converter kLossConverters[] = {
-    {"aten.binary_cross_entropy.default", between<cross_entropy_of_two>, kComposed},
-    {"aten.binary_cross_entropy_with_logits.default", between<cross_entropy_of_logits>, kComposed},
     {"aten.cross_entropy_loss.default", cross_entropy, kComposed},
-    {"aten.huber_loss.default", between<huber>, kComposed},
-    {"aten.kl_div.default", between<divergence>, kComposed},
-    {"aten.l1_loss.default", between<absolute>, kComposed},
-    {"aten.mse_loss.default", between<squared>, kComposed},
     {"aten.nll_loss.default", negative_log_likelihood, kComposed},
     {"aten.nll_loss_nd.default", negative_log_likelihood, kComposed},
-    {"aten.smooth_l1_loss.default", between<smooth>, kComposed},
 };
 
 }  // namespace

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "importers/aten/converters/parts.h"
 
-#include <utility>
-
 #include "ops/axis.h"
 #include "ops/concat.h"
 
@@ -45,32 +43,6 @@ Parts parts_of(Call& call, core::Value* pair) {
 core::Value* joined(Call& call, core::Value* re, core::Value* im) {
   const size_t rank = re->type.rank();
   return concatenated(call, {unsqueezed(call, re, rank), unsqueezed(call, im, rank)}, rank);
-}
-
-ValueId PartScope::bind(core::Value* tensor) {
-  own_.push_back(
-      {{.name = {}, .tensor = {tensor->type.dtype, tensor->type.shape, {}}, .integer = {}}, tensor});
-  return kFirst + static_cast<ValueId>(own_.size()) - 1;
-}
-
-ValueId PartScope::expect(TensorMeta recorded) {
-  recorded.dtype = component_of(recorded.dtype);
-  own_.push_back({{.name = {}, .tensor = std::move(recorded), .integer = {}}, nullptr});
-  return kFirst + static_cast<ValueId>(own_.size()) - 1;
-}
-
-core::Value* PartScope::result(ValueId id) const { return own_[id - kFirst].tensor; }
-
-const Value& PartScope::value(ValueId id) const {
-  return id < kFirst ? outer_.value(id) : own_[id - kFirst].value;
-}
-
-core::Value* PartScope::tensor(ValueId id) {
-  return id < kFirst ? outer_.tensor(id) : own_[id - kFirst].tensor;
-}
-
-void PartScope::give(ValueId id, ImportedValue result) {
-  own_.at(id - kFirst).tensor = std::get<core::Value*>(result);
 }
 
 }  // namespace ingot::core::aten

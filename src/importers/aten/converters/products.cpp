@@ -23,17 +23,6 @@ Term summed_product(const Term& a, const Term& b, int64_t axis, bool keep_dims =
   return (a * b).reduce(ops::sum, {axis}, keep_dims);
 }
 
-// Over the last dim of both, which is removed; a tensor without dims scales.
-void inner(Call& call) {
-  core::Value *a = call.tensor("self"), *b = call.tensor("other");
-  if (a->type.rank() == 0 || b->type.rank() == 0) return call.give(Term(call, a) * Term(call, b));
-  const Dim size = a->type.shape.back();
-  Shape shape(a->type.shape.begin(), a->type.shape.end() - 1);
-  shape.insert(shape.end(), b->type.shape.begin(), b->type.shape.end() - 1);
-  a = reshaped(call, a, {product(std::span(a->type.shape).first(a->type.rank() - 1)), size});
-  b = reshaped(call, b, {product(std::span(b->type.shape).first(b->type.rank() - 1)), size});
-  call.give(reshaped(call, product_of_matrices(call, a, swapped(call, b, 0, 1)), shape));
-}
 // Sums over the named dims of both; the remaining dims of the first precede those of the second.
 core::Value* as_matrix(Call& call, core::Value* x, std::string_view dims, bool inner_last, Shape& outer) {
   const std::vector<size_t> inner = call.axes_in_order(dims, x->type.rank());
@@ -56,15 +45,6 @@ void tensor_product(Call& call) {
   core::Value* a = as_matrix(call, call.tensor("self"), "dims_self", true, shape);
   core::Value* b = as_matrix(call, call.tensor("other"), "dims_other", false, shape);
   call.give(reshaped(call, product_of_matrices(call, a, b), shape));
-}
-void vector_product(Call& call) {
-  const auto [a, b] = promoted_pair(call, "self", "other");
-  call.give(summed_product(a, b, 0));
-}
-void vector_products(Call& call) {
-  const auto [a, b] = promoted_pair(call, "x", "y");
-  const size_t rank = std::max(a.shape().size(), b.shape().size());
-  call.give(summed_product(a, b, static_cast<int64_t>(call.axis("dim", rank))));
 }
 void product_of_all(Call& call) {
   std::vector<core::Value*> values = call.tensors("tensors");
@@ -102,46 +82,6 @@ void kronecker(Call& call) {
   }
   const Term spread = Term(call, reshaped(call, a, left)) * Term(call, reshaped(call, b, right));
   call.give(reshaped(call, spread, joined));
-}
-void outer_sum(Call& call) {
-  core::Value *a = call.tensor("vec1"), *b = call.tensor("vec2");
-  const DType dtype = call.result_meta().dtype;
-  if (dtype == DType::kBool) call.refuse("arithmetic on bools");
-  const Term column(call, unsqueezed(call, converted(call.graph(), a, dtype), 1)),
-      row(call, converted(call.graph(), b, dtype));
-  const Term product = column * row * Term(call, operand(call, "alpha", dtype));
-  if (call.number("beta") == 0) return call.give(product);
-  call.give(operand_term(call, "self").to(dtype) * Term(call, operand(call, "beta", dtype)) + product);
-}
-void cross(Call& call) {
-  const auto [a, b] = promoted_pair(call, "self", "other");
-  size_t axis = 0;
-  if (call.has("dim")) {
-    axis = call.axis("dim", a.shape().size());
-  } else {
-    while (axis < a.shape().size() && a.shape()[axis] != Dim(3)) ++axis;
-    call.require(axis < a.shape().size(), "no dim of size 3");
-  }
-  const auto rotated = [&](const Term& x, int64_t by) {  // element i is x[i + by]
-    return Term(call, emit(call, ops::roll, {x}, ops::Roll{static_cast<int64_t>(axis), Dim(3 - by)}));
-  };
-  call.give(rotated(a, 1) * rotated(b, 2) - rotated(a, 2) * rotated(b, 1));
-}
-void bilinear(Call& call) {
-  core::Value *a = call.tensor("input1"), *b = call.tensor("input2"), *weight = call.tensor("weight");
-  call.require(a->type.rank() > 0 && weight->type.rank() == 3, "operands of unexpected ranks");
-  const Dim rows = product(std::span(a->type.shape).first(a->type.rank() - 1));
-  const Shape& sizes = weight->type.shape;  // [O, I, J]
-  Shape shape(a->type.shape.begin(), a->type.shape.end() - 1);
-  shape.push_back(sizes[0]);
-  const Term pairs =
-      Term(call, reshaped(call, a, {rows, sizes[1], 1})) * Term(call, reshaped(call, b, {rows, 1, sizes[2]}));
-  const Dim count = sizes[1] * sizes[2];
-  core::Value* flat = reshaped(call, weight, {sizes[0], count});
-  call.give(reshaped(
-      call,
-      emit(call, ops::linear, {reshaped(call, pairs, {rows, count}), flat, call.optional_tensor("bias")}),
-      shape));
 }
 
 // ---- norms and distances ----
@@ -187,21 +127,6 @@ void general_norm(Call& call) {
                              call.flag("keepdim")));
   matrix_norm(call);
 }
-void frobenius_norm(Call& call) {
-  const Term x = operand_term(call, "self");
-  call.give(norm_of(call, x, 2, reduced_axes(call, x), call.flag("keepdim")));
-}
-void distance(Call& call) {
-  const auto [a, b] = promoted_pair(call, "self", "other");
-  const Term difference = a - b;
-  call.give(norm_of(call, difference, call.number("p"), all_axes(difference.shape().size())));
-}
-void row_distances(Call& call) {
-  const auto [a, b] = promoted_pair(call, "x1", "x2");
-  const Term difference = a - b + call.number("eps");
-  call.give(norm_of(call, difference, call.number("p"), {static_cast<int64_t>(difference.shape().size()) - 1},
-                    call.flag("keepdim")));
-}
 // Each operand is divided by its norm in its own dtype, or integers in that of both; then both have dims,
 // even if one had none, and the wider dtype wins.
 void cosine_similarity(Call& call) {
@@ -245,27 +170,17 @@ void weight_norm(Call& call) {
 constexpr Converter kProductsConverters[] = {
     {"aten._weight_norm.default", weight_norm, kComposed},
     {"aten._weight_norm_interface.default", weight_norm, kComposed},
-    {"aten.addr.default", outer_sum, kComposed},
-    {"aten.bilinear.default", bilinear},
     {"aten.cosine_similarity.default", cosine_similarity, kComposed},
-    {"aten.cross.default", cross, kComposed},
-    {"aten.dist.default", distance, kComposed},
-    {"aten.frobenius_norm.dim", frobenius_norm, kComposed},
-    {"aten.inner.default", inner, kComposed},
     {"aten.kron.default", kronecker, kComposed},
-    {"aten.linalg_cross.default", cross, kComposed},
     {"aten.linalg_matrix_norm.default", matrix_norm, kComposed},
     {"aten.linalg_matrix_norm.str_ord", named_matrix_norm, kComposed},
     {"aten.linalg_matrix_power.default", matrix_power, kComposed},
     {"aten.linalg_multi_dot.default", product_of_all, kComposed},
     {"aten.linalg_norm.default", general_norm, kComposed},
     {"aten.linalg_norm.ord_str", named_matrix_norm, kComposed},
-    {"aten.linalg_vecdot.default", vector_products, kComposed},
     {"aten.matrix_power.default", matrix_power, kComposed},
     {"aten.norm_except_dim.default", norm_except, kComposed},
-    {"aten.pairwise_distance.default", row_distances, kComposed},
     {"aten.tensordot.default", tensor_product, kComposed},
-    {"aten.vdot.default", vector_product, kComposed},
 };
 
 }  // namespace

@@ -12,102 +12,12 @@
 namespace ingot::core::aten {
 namespace {
 
-// An image's dims before the last three.
-Shape leading_dims(Call& call, const core::Value* image) {
-  call.require(image->type.rank() >= 3, "an image without channels");
-  return {image->type.shape.begin(), image->type.shape.end() - 3};
-}
-// [..., C r r, H, W] <-> [..., C, H r, W r].
-void pixel_shuffle(Call& call) {
-  core::Value* x = call.tensor("self");
-  const Dim factor = call.integer("upscale_factor");
-  Shape split = leading_dims(call, x), joined = split;
-  const size_t lead = split.size();
-  const Dim channels = floor_divide(x->type.shape[lead], factor * factor);
-  const Dim height = x->type.shape[lead + 1], width = x->type.shape[lead + 2];
-  split.insert(split.end(), {channels, factor, factor, height, width});
-  joined.insert(joined.end(), {channels, height * factor, width * factor});
-  std::vector<int64_t> order = all_axes(lead + 5);
-  const auto at = [&](size_t i) { return static_cast<int64_t>(lead + i); };
-  std::copy_n(std::vector{at(0), at(3), at(1), at(4), at(2)}.begin(), 5, order.begin() + at(0));
-  call.give(reshaped(call, transposed(call, reshaped(call, x, split), order), joined));
-}
-void pixel_unshuffle(Call& call) {
-  core::Value* x = call.tensor("self");
-  const Dim factor = call.integer("downscale_factor");
-  Shape split = leading_dims(call, x), joined = split;
-  const size_t lead = split.size();
-  const Dim channels = x->type.shape[lead];
-  const Dim height = floor_divide(x->type.shape[lead + 1], factor),
-            width = floor_divide(x->type.shape[lead + 2], factor);
-  split.insert(split.end(), {channels, height, factor, width, factor});
-  joined.insert(joined.end(), {channels * factor * factor, height, width});
-  std::vector<int64_t> order = all_axes(lead + 5);
-  const auto at = [&](size_t i) { return static_cast<int64_t>(lead + i); };
-  std::copy_n(std::vector{at(0), at(2), at(4), at(1), at(3)}.begin(), 5, order.begin() + at(0));
-  call.give(reshaped(call, transposed(call, reshaped(call, x, split), order), joined));
-}
-void channel_shuffle(Call& call) {
-  core::Value* x = call.tensor("self");
-  const Shape shape = x->type.shape;
-  const Dim groups = call.dim("groups");
-  const Dim inside = floor_divide(extent(call, x, 1), groups);
-  Shape split = shape;
-  split[1] = groups;
-  split.insert(split.begin() + 2, inside);
-  call.give(reshaped(call, swapped(call, reshaped(call, x, split), 1, 2), shape));
-}
-
-void flip_axis(Call& call, int64_t axis) {
-  call.give(emit(call, ops::flip, {call.tensor("self")}, ops::Axes{{axis}}));
-}
-void flip_columns(Call& call) { flip_axis(call, 1); }
-void flip_rows(Call& call) { flip_axis(call, 0); }
-void rotate(Call& call) {
-  core::Value* x = call.tensor("self");
-  const std::vector<size_t> dims = call.axes_in_order("dims", x->type.rank());
-  call.require(dims.size() == 2, "a rotation of other than two dims");
-  const int64_t turns = ((call.integer("k") % 4) + 4) % 4;
-  const size_t first = dims[0], second = dims[1];
-  const auto a = static_cast<int64_t>(first), b = static_cast<int64_t>(second);
-  const auto flipped = [&](core::Value* value, std::vector<int64_t> axes) {
-    return emit(call, ops::flip, {value}, ops::Axes{std::move(axes)});
-  };
-  if (turns == 0) return call.give(x);
-  if (turns == 2) return call.give(flipped(x, {std::min(a, b), std::max(a, b)}));
-  if (turns == 1) return call.give(swapped(call, flipped(x, {b}), first, second));
-  call.give(flipped(swapped(call, x, first, second), {b}));
-}
-
 // At least `rank` dims, added as in numpy.
 core::Value* with_rank(Call& call, core::Value* x, size_t rank) {
   if (x->type.rank() == 0) return reshaped(call, x, Shape(rank, 1));
   if (x->type.rank() == 1 && rank > 1) x = unsqueezed(call, x, 0);
   if (x->type.rank() == 2 && rank > 2) x = unsqueezed(call, x, 2);
   return x;
-}
-template <size_t kRank>
-void at_least(Call& call) {
-  call.give(with_rank(call, call.tensor("self"), kRank));
-}
-template <size_t kRank>
-void each_at_least(Call& call) {
-  const std::vector<core::Value*> values = call.tensors("tensors");
-  for (size_t i = 0; i < values.size(); ++i) call.give(i, with_rank(call, values[i], kRank));
-}
-template <size_t kRank, size_t kAxis>
-void stacked(Call& call) {
-  std::vector<core::Value*> values = promoted_tensors(call);
-  for (core::Value*& value : values) value = with_rank(call, value, kRank);
-  const size_t axis = kRank == 1 && values[0]->type.rank() > 1 ? 1 : kAxis;  // hstack of matrices
-  call.give(concatenated(call, std::move(values), axis));
-}
-void column_stack(Call& call) {
-  std::vector<core::Value*> values = promoted_tensors(call);
-  for (core::Value*& value : values) {
-    if (value->type.rank() < 2) value = reshaped(call, value, {element_count(value->type), 1});
-  }
-  call.give(concatenated(call, std::move(values), 1));
 }
 void block_diagonal(Call& call) {
   std::vector<core::Value*> values = promoted_tensors(call), rows;
@@ -189,11 +99,6 @@ void flat_diagonal_matrix(Call& call) {
   x = reshaped(call, x, {element_count(x->type)});
   call.give(embedded(call, x, call.integer("offset"), 0, 1));
 }
-void trace(Call& call) {
-  const Term diagonal(call, diagonal_of(call, call.tensor("self"), 0, 1, 0));
-  const DType dtype = is_floating(diagonal.dtype()) ? diagonal.dtype() : DType::kI64;
-  call.give(diagonal.to(dtype).reduce(ops::sum, {0}));
-}
 
 // Negative indices count from the end.
 core::Value* gathered_from_end(Call& call, core::Value* x, core::Value* index, size_t axis) {
@@ -232,58 +137,19 @@ void split_any(Call& call, size_t axis) {
   }
 }
 void tensor_split(Call& call) { split_any(call, call.axis("dim", call.tensor("self")->type.rank())); }
-void split_rows(Call& call) { split_any(call, 0); }
-void split_columns(Call& call) { split_any(call, call.tensor("self")->type.rank() == 1 ? 0 : 1); }
-void split_depth(Call& call) { split_any(call, 2); }
-
-void is_in(Call& call) {
-  const DType dtype = promoted(call, {"elements", "test_elements"});
-  Term x(call, operand(call, "elements", dtype)), test(call, operand(call, "test_elements", dtype));
-  test = {call, reshaped(call, test, {element_count(test.operator core::Value*()->type)})};
-  x = {call, unsqueezed(call, x, x.shape().size())};
-  const Term any = Term(call, emit(call, ops::equal, {x, test}))
-                       .reduce(ops::any, {static_cast<int64_t>(x.shape().size()) - 1});
-  call.give(call.flag("invert") ? !any : any);
-}
 
 constexpr Converter kRearrangeConverters[] = {
-    {"aten.atleast_1d.Sequence", each_at_least<1>, kComposed},
-    {"aten.atleast_1d.default", at_least<1>, kComposed},
-    {"aten.atleast_2d.Sequence", each_at_least<2>, kComposed},
-    {"aten.atleast_2d.default", at_least<2>, kComposed},
-    {"aten.atleast_3d.Sequence", each_at_least<3>, kComposed},
-    {"aten.atleast_3d.default", at_least<3>, kComposed},
     {"aten.block_diag.default", block_diagonal, kComposed},
     {"aten.broadcast_tensors.default", broadcast_tensors, kComposed},
-    {"aten.channel_shuffle.default", channel_shuffle, kComposed},
-    {"aten.column_stack.default", column_stack, kComposed},
     {"aten.diag.default", diagonal_matrix, kComposed},
     {"aten.diag_embed.default", embed_diagonal, kComposed},
     {"aten.diagflat.default", flat_diagonal_matrix, kComposed},
-    {"aten.dsplit.array", split_depth, kComposed},
-    {"aten.dsplit.int", split_depth, kComposed},
-    {"aten.dstack.default", stacked<3, 2>, kComposed},
-    {"aten.fliplr.default", flip_columns, kComposed},
-    {"aten.flipud.default", flip_rows, kComposed},
-    {"aten.hsplit.array", split_columns, kComposed},
-    {"aten.hsplit.int", split_columns, kComposed},
-    {"aten.hstack.default", stacked<1, 0>, kComposed},
-    {"aten.isin.Tensor_Tensor", is_in, kComposed},
     {"aten.meshgrid.default", mesh_grid, kComposed},
     {"aten.meshgrid.indexing", mesh_grid, kComposed},
-    {"aten.native_channel_shuffle.default", channel_shuffle, kComposed},
     {"aten.one_hot.default", one_hot, kComposed},
-    {"aten.pixel_shuffle.default", pixel_shuffle, kComposed},
-    {"aten.pixel_unshuffle.default", pixel_unshuffle, kComposed},
-    {"aten.rot90.default", rotate, kComposed},
-    {"aten.row_stack.default", stacked<2, 0>, kComposed},
     {"aten.take_along_dim.default", take_along, kComposed},
     {"aten.tensor_split.indices", tensor_split, kComposed},
     {"aten.tensor_split.sections", tensor_split, kComposed},
-    {"aten.trace.default", trace, kComposed},
-    {"aten.vsplit.array", split_rows, kComposed},
-    {"aten.vsplit.int", split_rows, kComposed},
-    {"aten.vstack.default", stacked<2, 0>, kComposed},
 };
 
 }  // namespace

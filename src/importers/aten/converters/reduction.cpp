@@ -71,11 +71,6 @@ void logical_over_axes(Call& call) {
   core::Value* result = emit(call, kOp, {x}, reduce_of(call, x));
   call.give(dtype == DType::kU8 ? converted(call.graph(), result, dtype) : result);
 }
-void count_nonzero(Call& call) {
-  core::Value* x =
-      converted(call.graph(), converted(call.graph(), call.tensor("self"), DType::kBool), DType::kI64);
-  call.give(emit(call, ops::sum, {x}, reduce_of(call, x)));
-}
 
 core::Value* variance_of(Call& call, core::Value* x) {
   double correction = 1;
@@ -113,7 +108,6 @@ void norm_of_order(Call& call, std::string_view order) {
   call.give(emit(call, ops::norm, {x}, ops::Norm{value, reduced_axes(call, x), keeps_dims(call)}));
 }
 void vector_norm(Call& call) { norm_of_order(call, "ord"); }
-void norm(Call& call) { norm_of_order(call, "p"); }
 
 // Norms of the differences between all pairs of rows of two matrices.
 void distances(Call& call) {
@@ -175,8 +169,6 @@ void scan(Call& call) {
 
 constexpr Converter kReductionConverters[] = {
     {"aten._cdist_forward.default", distances},
-    {"aten._is_all_true.default", logical_over_axes<ops::all>},
-    {"aten._is_any_true.default", logical_over_axes<ops::any>},
     {"aten._log_softmax.default", along_axis<ops::log_softmax>},
     {"aten._pdist_forward.default", distances_of_pairs},
     {"aten._softmax.default", along_axis<ops::softmax>},
@@ -190,9 +182,6 @@ constexpr Converter kReductionConverters[] = {
     {"aten.any.dims", logical_over_axes<ops::any>},
     {"aten.argmax.default", arg_extreme<ops::argmax>},
     {"aten.argmin.default", arg_extreme<ops::argmin>},
-    {"aten.cdist.default", distances},
-    {"aten.count_nonzero.default", count_nonzero},
-    {"aten.count_nonzero.dim_IntList", count_nonzero},
     {"aten.cumprod.default", scan<ops::cumulative_product>},
     {"aten.cumsum.default", scan<ops::cumulative_sum>},
     {"aten.linalg_vector_norm.default", vector_norm},
@@ -204,30 +193,15 @@ constexpr Converter kReductionConverters[] = {
     {"aten.mean.dim", mean},
     {"aten.min.default", extreme<ops::reduce_minimum, ops::all>},
     {"aten.min.dim", extreme_along<ops::reduce_minimum, ops::all, ops::argmin>},
-    {"aten.norm.Scalar", norm},
-    {"aten.norm.ScalarOpt_dim", norm},
-    {"aten.norm.ScalarOpt_dim_dtype", norm},
-    {"aten.norm.ScalarOpt_dtype", norm},
     {"aten.prod.default", accumulate<ops::product>},
     {"aten.prod.dim_int", accumulate<ops::product>},
     {"aten.softmax.int", along_axis<ops::softmax>},
-    {"aten.special_log_softmax.int", along_axis<ops::log_softmax>},
-    {"aten.special_logsumexp.default", log_sum_exp},
-    {"aten.special_softmax.int", along_axis<ops::softmax>},
     {"aten.std.correction", deviation},
-    {"aten.std.default", deviation},
-    {"aten.std.dim", deviation},
     {"aten.std_mean.correction", deviation_mean},
-    {"aten.std_mean.default", deviation_mean},
-    {"aten.std_mean.dim", deviation_mean},
     {"aten.sum.default", accumulate<ops::sum>},
     {"aten.sum.dim_IntList", accumulate<ops::sum>},
     {"aten.var.correction", variance},
-    {"aten.var.default", variance},
-    {"aten.var.dim", variance},
     {"aten.var_mean.correction", variance_mean},
-    {"aten.var_mean.default", variance_mean},
-    {"aten.var_mean.dim", variance_mean},
 };
 
 }  // namespace

@@ -213,23 +213,6 @@ core::Value* repeated(Call& call, core::Value* x, const std::vector<Dim>& repeat
   return reshaped(call, expanded(call, reshaped(call, x, spread), wide), joined);
 }
 void repeat(Call& call) { call.give(repeated(call, call.tensor("self"), call.dims("repeats"))); }
-void tile(Call& call) {
-  core::Value* x = call.tensor("self");
-  std::vector<Dim> repeats = call.dims("dims");
-  while (repeats.size() < x->type.rank()) repeats.insert(repeats.begin(), 1);
-  call.give(repeated(call, x, repeats));
-}
-void repeat_interleave(Call& call) {
-  core::Value* x = call.tensor("self");
-  if (!call.has("dim")) x = reshaped(call, x, {element_count(x->type)});
-  const size_t axis = call.has("dim") ? call.axis("dim", x->type.rank()) : 0;
-  const Dim count = call.dim("repeats");
-  call.require(axis < x->type.rank(), "a tensor with too few dims");
-  Shape wide = x->type.shape, joined = x->type.shape;
-  wide.insert(wide.begin() + static_cast<ptrdiff_t>(axis) + 1, count);
-  joined[axis] = joined[axis] * count;
-  call.give(reshaped(call, expanded(call, unsqueezed(call, x, axis + 1), wide), joined));
-}
 
 // Element i appears repeats[i] times: position j of the result shows the first element whose running count
 // exceeds j. If the counts do not add up to its size, all positions are out of range, which fails the run.
@@ -283,8 +266,6 @@ void pad_constant(Call& call) { pad_by(call, call.dims("pad"), "constant", call.
 void pad_any(Call& call) {
   pad_by(call, call.dims("pad"), call.text("mode"), call.has("value") ? call.number("value") : 0);
 }
-void pad_reflect(Call& call) { pad_by(call, call.dims("padding"), "reflect", 0); }
-void pad_replicate(Call& call) { pad_by(call, call.dims("padding"), "replicate", 0); }
 
 template <bool kUpper>
 void triangle(Call& call) {
@@ -316,44 +297,24 @@ void difference(Call& call) {
 constexpr Converter kSliceConverters[] = {
     {"aten.cat.default", concat},
     {"aten.chunk.default", chunk},
-    {"aten.concat.default", concat},
-    {"aten.concatenate.default", concat},
     {"aten.constant_pad_nd.default", pad_constant},
     {"aten.diff.default", difference},
     {"aten.flip.default", flip},
     {"aten.narrow.default", narrow},
-    {"aten.narrow_copy.default", narrow},
     {"aten.pad.default", pad_any},
-    {"aten.reflection_pad1d.default", pad_reflect},
-    {"aten.reflection_pad2d.default", pad_reflect},
-    {"aten.reflection_pad3d.default", pad_reflect},
     {"aten.repeat.default", repeat},
     {"aten.repeat_interleave.self_Tensor", repeat_each},
-    {"aten.repeat_interleave.self_int", repeat_interleave},
-    {"aten.replication_pad1d.default", pad_replicate},
-    {"aten.replication_pad2d.default", pad_replicate},
-    {"aten.replication_pad3d.default", pad_replicate},
     {"aten.roll.default", roll},
     {"aten.select.int", select},
-    {"aten.select_copy.int", select},
     {"aten.select_scatter.default", select_scatter},
     {"aten.slice.Tensor", slice},
-    {"aten.slice_copy.Tensor", slice},
     {"aten.slice_scatter.default", slice_scatter},
     {"aten.split.Tensor", split},
     {"aten.split.sizes", split_sizes},
-    {"aten.split_copy.Tensor", split},
-    {"aten.split_with_sizes.default", split_sizes},
-    {"aten.split_with_sizes_copy.default", split_sizes},
     {"aten.stack.default", stack},
-    {"aten.tile.default", tile},
     {"aten.tril.default", triangle<false>},
     {"aten.triu.default", triangle<true>},
     {"aten.unbind.int", unbind},
-    {"aten.unbind_copy.int", unbind},
-    {"aten.unsafe_chunk.default", chunk},
-    {"aten.unsafe_split.Tensor", split},
-    {"aten.unsafe_split_with_sizes.default", split_sizes},
 };
 
 }  // namespace

@@ -50,18 +50,6 @@ void polygamma(Call& call) {
   const Term order = filled_like(x, static_cast<double>(call.integer("n")));
   call.give(emit(call, ops::special_function, {order, x}, ops::SpecialFunction{"polygamma"}));
 }
-void spherical_bessel(Call& call) {
-  const Term x = element(call);
-  const Term value = x.apply(ops::is_infinite).choose(x.constant(0), x.apply(ops::sin) / x);
-  call.give(equal(x, 0).choose(x.constant(1), value));
-}
-// By exp(x^2) erfc(x) where the distribution function underflows.
-void log_normal_distribution(Call& call) {
-  const Term x = real_term(call, "self"), t = x * std::numbers::sqrt2 / 2;
-  const Term small = (function_of<"scaled_erfc">(-t) * 0.5).apply(ops::log) - t * t;
-  const Term large = (t.apply(ops::erfc) * -0.5).apply(ops::log1p);
-  call.give((x < 1).choose(small, large));
-}
 
 void fraction_and_exponent(Call& call) {
   const Term x = real_term(call, "self");
@@ -111,19 +99,11 @@ constexpr Converter kSpecialFunctionConverters[] = {
     {"aten.special_legendre_polynomial_p.default", polynomial<"legendre">},
     {"aten.special_legendre_polynomial_p.n_scalar", polynomial<"legendre">},
     {"aten.special_legendre_polynomial_p.x_scalar", polynomial<"legendre">},
-    {"aten.special_log_ndtr.default", log_normal_distribution},
-    {"aten.special_modified_bessel_i0.default", of_element<"bessel_i0">},
-    {"aten.special_modified_bessel_i1.default", of_element<"bessel_i1">},
     {"aten.special_modified_bessel_k0.default", of_element<"bessel_k0">},
     {"aten.special_modified_bessel_k1.default", of_element<"bessel_k1">},
     {"aten.special_ndtri.default", of_element<"inverse_normal">},
     {"aten.special_scaled_modified_bessel_k0.default", of_element<"scaled_bessel_k0">},
     {"aten.special_scaled_modified_bessel_k1.default", of_element<"scaled_bessel_k1">},
-    {"aten.special_shifted_chebyshev_polynomial_t.default", polynomial<"chebyshev_t", true>},
-    {"aten.special_shifted_chebyshev_polynomial_u.default", polynomial<"chebyshev_u", true>},
-    {"aten.special_shifted_chebyshev_polynomial_v.default", polynomial<"chebyshev_v", true>},
-    {"aten.special_shifted_chebyshev_polynomial_w.default", polynomial<"chebyshev_w", true>},
-    {"aten.special_spherical_bessel_j0.default", spherical_bessel},
     {"aten.special_zeta.default", of_elements<"zeta">},
     {"aten.special_zeta.other_scalar", of_elements<"zeta">},
     {"aten.special_zeta.self_scalar", of_elements<"zeta">},

@@ -14,43 +14,6 @@ namespace ingot::core::aten {
 namespace {
 
 // ---- ignoring NaN ----
-Term without_nan(const Term& x) { return x.apply(ops::is_nan).choose(x.constant(0), x); }
-Term accumulating_numbers(Call& call) {
-  const Term x = operand_term(call, "self");
-  const Term clean = is_floating(x.dtype()) ? without_nan(x) : x;
-  const DType own = is_floating(x.dtype()) ? x.dtype() : DType::kI64;
-  return clean.to(call.dtype("dtype").value_or(own));
-}
-void sum_of_numbers(Call& call) {
-  const Term x = accumulating_numbers(call);
-  call.give(x.reduce(ops::sum, reduced_axes(call, x), keeps_dims(call)));
-}
-void mean_of_numbers(Call& call) {
-  const Term x = operand_term(call, "self");
-  if (!is_floating(x.dtype())) call.refuse("the mean of integers");
-  const Term clean = accumulating_numbers(call);
-  const std::vector<int64_t> axes = reduced_axes(call, x);
-  const Term count = (!x.apply(ops::is_nan)).to(clean.dtype());
-  call.give(clean.reduce(ops::sum, axes, keeps_dims(call)) / count.reduce(ops::sum, axes, keeps_dims(call)));
-}
-// A row of -inf only gives 0.
-void safe_softmax(Call& call) {
-  Term x = operand_term(call, "self");
-  if (call.has("dtype")) x = x.to(*call.dtype("dtype"));
-  if (x.shape().empty()) call.refuse("a tensor without dims");
-  const auto axis = static_cast<int64_t>(call.axis("dim", x.shape().size()));
-  const Term masked = equal(x, -std::numeric_limits<double>::infinity()).reduce(ops::all, {axis}, true);
-  const Term result(call, emit(call, ops::softmax, {x}, ops::Axis{axis}));
-  call.give(masked.choose(result.constant(0), result));
-}
-
-void extremes(Call& call) {
-  const Term x = operand_term(call, "self");
-  if (x.dtype() == DType::kBool) call.refuse("arithmetic on bools");
-  const std::vector<int64_t> axes = reduced_axes(call, x);
-  call.give(0, x.reduce(ops::reduce_minimum, axes, keeps_dims(call)));
-  call.give(1, x.reduce(ops::reduce_maximum, axes, keeps_dims(call)));
-}
 
 // ---- order statistics ----
 // Sorted lines and their dim; a tensor without `dim` is one line.
@@ -108,17 +71,6 @@ void quantile(Call& call) {
 }
 
 // ---- trapezoidal integration ----
-void trapezoid(Call& call) {
-  core::Value* y = call.tensor("y");
-  const size_t axis = call.axis("dim", y->type.rank());
-  const Dim size = extent(call, y, axis);
-  if (size == Dim(0)) call.refuse("integration over no points");
-  const Term heights =
-      Term(call, sliced(call, y, axis, 1, size)) + Term(call, sliced(call, y, axis, 0, size - 1));
-  const bool real = is_floating(y->type.dtype);  // integers are added as i64
-  const Term sum = (real ? heights : heights.to(DType::kI64)).reduce(ops::sum, {static_cast<int64_t>(axis)});
-  call.give((real ? sum : sum.to(DType::kF32)) * (call.number("dx") / 2));
-}
 
 // ---- indices of triangles ----
 constexpr int64_t kMostRows = 4096;  // their indices are a constant
@@ -147,13 +99,8 @@ void triangle_indices(Call& call) {
 }
 
 constexpr Converter kStatisticsConverters[] = {
-    {"aten._safe_softmax.default", safe_softmax, kComposed},
-    {"aten.aminmax.default", extremes, kComposed},
-    {"aten.nanmean.default", mean_of_numbers, kComposed},
-    {"aten.nansum.default", sum_of_numbers, kComposed},
     {"aten.quantile.default", quantile, kComposed},
     {"aten.quantile.scalar", quantile, kComposed},
-    {"aten.trapezoid.dx", trapezoid, kComposed},
     {"aten.tril_indices.default", triangle_indices<false>, kComposed},
     {"aten.triu_indices.default", triangle_indices<true>, kComposed},
 };

@@ -20,9 +20,6 @@ void to_dtype(Call& call) {
 void convert_elements(Call& call) {
   call.give(converted(call.graph(), call.tensor("a"), call.dtype("dtype").value_or(DType::kF32)));
 }
-void to_other(Call& call) {
-  call.give(converted(call.graph(), call.tensor("self"), call.tensor("other")->type.dtype));
-}
 void copy(Call& call) {
   core::Value* x = call.tensor("self");
   core::Value* source = converted(call.graph(), call.tensor("src"), x->type.dtype);
@@ -44,9 +41,6 @@ void reshape(Call& call) {
   const char* name = call.has("shape") ? "shape" : "size";
   call.give(reshaped(call, x, resolved(call, call.dims(name), x->type.shape)));
 }
-void reshape_as(Call& call) {
-  call.give(reshaped(call, call.tensor("self"), call.tensor("other")->type.shape));
-}
 void flatten(Call& call) {
   core::Value* x = call.tensor("self");
   const Shape& from = x->type.shape;
@@ -56,19 +50,6 @@ void flatten(Call& call) {
   Shape shape(from.begin(), from.begin() + static_cast<ptrdiff_t>(start));
   shape.push_back(product(std::span(from).subspan(start, end + 1 - start)));
   shape.insert(shape.end(), from.begin() + static_cast<ptrdiff_t>(end) + 1, from.end());
-  call.give(reshaped(call, x, std::move(shape)));
-}
-void ravel(Call& call) {
-  core::Value* x = call.tensor("self");
-  call.give(reshaped(call, x, {element_count(x->type)}));
-}
-void unflatten(Call& call) {
-  core::Value* x = call.tensor("self");
-  const size_t axis = call.axis("dim", x->type.rank());
-  const Shape parts = resolved(call, call.dims("sizes"), {extent(call, x, axis)});
-  Shape shape = x->type.shape;
-  shape.erase(shape.begin() + static_cast<ptrdiff_t>(axis));
-  shape.insert(shape.begin() + static_cast<ptrdiff_t>(axis), parts.begin(), parts.end());
   call.give(reshaped(call, x, std::move(shape)));
 }
 
@@ -110,21 +91,10 @@ void transpose(Call& call) {
   const size_t rank = x->type.rank();
   call.give(swapped(call, x, call.axis("dim0", rank), call.axis("dim1", rank)));
 }
-void swap_axes(Call& call) {
-  core::Value* x = call.tensor("self");
-  const size_t rank = x->type.rank();
-  call.give(swapped(call, x, call.axis("axis0", rank), call.axis("axis1", rank)));
-}
 void transpose_matrix(Call& call) {  // t, mT: the last two dims
   core::Value* x = call.tensor("self");
   const size_t rank = x->type.rank();
   call.give(rank < 2 ? x : swapped(call, x, rank - 2, rank - 1));
-}
-void reverse_dims(Call& call) {
-  core::Value* x = call.tensor("self");
-  std::vector<int64_t> order(x->type.rank());
-  std::iota(order.rbegin(), order.rend(), 0);
-  call.give(transposed(call, x, std::move(order)));
 }
 void move_dims(Call& call) {
   core::Value* x = call.tensor("self");
@@ -159,18 +129,10 @@ void expand(Call& call) {
   }
   call.give(expanded(call, x, std::move(shape)));
 }
-void expand_as(Call& call) {
-  call.give(expanded(call, call.tensor("self"), call.tensor("other")->type.shape));
-}
 
 constexpr Converter kViewConverters[] = {
-    {"aten._reshape_alias.default", reshape},
     {"aten._to_copy.default", to_dtype},
-    {"aten._unsafe_view.default", reshape},
-    {"aten.adjoint.default", transpose_matrix},
     {"aten.alias.default", identity},
-    {"aten.alias_copy.default", identity},
-    {"aten.broadcast_to.default", expand},
     {"aten.clone.default", identity},
     {"aten.conj.default", identity},
     {"aten.conj_physical.default", identity},
@@ -178,51 +140,28 @@ constexpr Converter kViewConverters[] = {
     {"aten.copy.default", copy},
     {"aten.detach.default", identity},
     {"aten.expand.default", expand},
-    {"aten.expand_as.default", expand_as},
-    {"aten.expand_copy.default", expand},
     {"aten.flatten.using_ints", flatten},
     {"aten.lift_fresh.default", identity},
-    {"aten.lift_fresh_copy.default", identity},
     {"aten.mT.default", transpose_matrix},
-    {"aten.matrix_H.default", transpose_matrix},
-    {"aten.moveaxis.int", move_dims, kComposed},
-    {"aten.moveaxis.intlist", move_dims, kComposed},
     {"aten.movedim.int", move_dims},
     {"aten.movedim.intlist", move_dims},
-    {"aten.numpy_T.default", reverse_dims},
     {"aten.permute.default", permute},
-    {"aten.permute_copy.default", permute},
     {"aten.positive.default", identity},
-    {"aten.ravel.default", ravel, kComposed},
     {"aten.real.default", identity},
     {"aten.reshape.default", reshape},
-    {"aten.reshape_as.default", reshape_as},
     {"aten.resolve_conj.default", identity},
     {"aten.resolve_neg.default", identity},
     {"aten.squeeze.default", squeeze},
     {"aten.squeeze.dim", squeeze_dim},
     {"aten.squeeze.dims", squeeze_dims},
-    {"aten.squeeze_copy.dim", squeeze_dim},
-    {"aten.squeeze_copy.dims", squeeze_dims},
-    {"aten.swapaxes.default", swap_axes, kComposed},
-    {"aten.swapdims.default", transpose, kComposed},
     {"aten.t.default", transpose_matrix},
-    {"aten.t_copy.default", transpose_matrix},
     {"aten.to.device", to_dtype},
     {"aten.to.dtype", to_dtype},
     {"aten.to.dtype_layout", to_dtype},
-    {"aten.to.other", to_other},
     {"aten.to.prim_Device", to_dtype},
     {"aten.to.prim_dtype", to_dtype},
     {"aten.transpose.int", transpose},
-    {"aten.transpose_copy.int", transpose},
-    {"aten.type_as.default", to_other},
-    {"aten.unflatten.int", unflatten},
     {"aten.unsqueeze.default", unsqueeze},
-    {"aten.unsqueeze_copy.default", unsqueeze},
-    {"aten.view.default", reshape},
-    {"aten.view_as.default", reshape_as},
-    {"aten.view_copy.default", reshape},
     {"prims.convert_element_type.default", convert_elements},
 };
 

@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "importers/aten/converters/composites/evaluation.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "importers/aten/converters/complex.h"
+#include "importers/aten/converters/converters.h"
+#include "importers/aten/schema/schemas.h"
+#include "support/error.h"
+
+namespace ingot::core::aten {
+namespace {
+
+const Composite* find_local(std::string_view name) {
+  for (const Composite& composite : all_composites())
+    if (composite.kind == Composite::Kind::kLocal && composite.target == name) return &composite;
+  return nullptr;
+}
+
+// "sum" is "aten.sum.default", "where" is "aten.where.self": the first overload that has a converter.
+std::string target_of(std::string_view name) {
+  if (name.starts_with("prims.")) return std::string(name);
+  std::string target = "aten." + std::string(name);
+  if (name.find('.') != std::string_view::npos) return target;
+  constexpr std::array kOverloads = {".self", ".default", ".Tensor", ".int"};
+  for (const char* overload : kOverloads)
+    if (find_converter(target + overload) != nullptr) return target + overload;
+  return target + ".default";
+}
+
+struct TensorOperator {
+  std::string_view text, target;
+};
+constexpr TensorOperator kOfTensors[] = {
+    {"+", "aten.add.Tensor"},
+    {"-", "aten.sub.Tensor"},
+    {"*", "aten.mul.Tensor"},
+    {"/", "aten.div.Tensor"},
+    {"@", "aten.matmul.default"},
+    {"**", "aten.pow.Tensor_Scalar"},
+    {"<", "aten.lt.Tensor"},
+    {"<=", "aten.le.Tensor"},
+    {">", "aten.gt.Tensor"},
+    {">=", "aten.ge.Tensor"},
+    {"==", "aten.eq.Tensor"},
+    {"!=", "aten.ne.Tensor"},
+    {"&", "aten.bitwise_and.Tensor"},
+    {"|", "aten.bitwise_or.Tensor"},
+    {"^", "aten.bitwise_xor.Tensor"},
+    {"%", "aten.remainder.Tensor"},
+    {"//", "aten.floor_divide.default"},
+};
+
+size_t result_count(const Node& node, size_t expected) {
+  const std::optional<Schema> schema = find_schema(node.target);
+  return std::max<size_t>(expected, schema ? schema->returns.size() : 1);
+}
+
+}  // namespace
+
+void Evaluation::run(const Composite& composite) {
+  names_ = arguments_of(composite);
+  for (const Composite::Step& step : composite.steps) names_[step.name] = value_of(step.value);
+  give_results(composite.results);
+}
+
+Evaluation::Names Evaluation::arguments_of(const Composite& composite) const {
+  Names names;
+  for (const std::string& parameter : composite.parameters) {
+    const auto& given = call_.node().arguments;
+    const auto found = std::ranges::find(given, parameter, &NamedArgument::name);
+    names[parameter] = found == given.end() ? Argument{None{}} : found->argument;
+  }
+  return names;
+}
+
+void Evaluation::give_results(const std::vector<Expression>& results) {
+  if (results.size() == 1) {
+    if (give_call(results[0])) return;
+    const Argument value = value_of(results[0]);
+    const auto* list = std::get_if<ArgumentList>(&value.value);
+    if (list == nullptr) return give(0, value);
+    for (size_t i = 0; i < list->size(); ++i) give(i, (*list)[i]);
+    return;
+  }
+  for (size_t i = 0; i < results.size(); ++i)
+    if (i < call_.result_count() && call_.node().outputs[i]) give(i, value_of(results[i]));
+}
+
+// A result that is another operator's is that call's: it takes the types which the front end recorded.
+bool Evaluation::give_call(const Expression& result) {
+  if (result.kind == Expression::Kind::kChoice)
+    return is_true(value_of(result.parts[0])) ? give_call(result.parts[1]) : give_call(result.parts[2]);
+  if (result.kind != Expression::Kind::kCall || find_composite_function(result.text) != nullptr ||
+      find_local(result.text) != nullptr)
+    return false;
+  apply(target_of(result.text), arguments_of(result), call_.node().outputs);
+  return true;
+}
+
+void Evaluation::give(size_t index, const Argument& value) {
+  if (is_tensor(value)) return call_.give(index, scope_.tensor(std::get<ValueId>(value.value)));
+  if (std::holds_alternative<None>(value.value)) return;
+  call_.give(size_of(value));
+}
+
+Argument Evaluation::value_of(const Expression& expression) {
+  using Kind = Expression::Kind;
+  switch (expression.kind) {
+    case Kind::kLiteral:
+      return expression.literal;
+    case Kind::kName: {
+      const auto found = names_.find(expression.text);
+      if (found != names_.end()) return found->second;
+      if (const auto dtype = parse_dtype(expression.text)) return {*dtype};
+      throw InternalError("composites.def has no value named " + expression.text);
+    }
+    case Kind::kCall:
+      return called(expression);
+    case Kind::kOperator:
+      return operated(expression);
+    case Kind::kChoice:
+      return value_of(expression.parts[is_true(value_of(expression.parts[0])) ? 1 : 2]);
+    case Kind::kList:
+      return {ArgumentList(values_of(expression.parts))};
+    case Kind::kEach:
+      return each(expression);
+    case Kind::kItem:
+      return item(expression);
+    case Kind::kSlice:
+      return slice(expression);
+  }
+  return {};
+}
+
+std::vector<Argument> Evaluation::values_of(std::span<const Expression> expressions) {
+  std::vector<Argument> values;
+  for (const Expression& expression : expressions) values.push_back(value_of(expression));
+  return values;
+}
+
+std::vector<NamedArgument> Evaluation::arguments_of(const Expression& call) {
+  std::vector<NamedArgument> arguments;
+  for (size_t i = 0; i < call.parts.size(); ++i)
+    arguments.push_back({call.keywords[i], value_of(call.parts[i])});
+  return arguments;
+}
+
+Argument Evaluation::called(const Expression& expression) {
+  if (const CompositeFunction function = find_composite_function(expression.text))
+    return function(*this, values_of(expression.parts));
+  if (const Composite* local = find_local(expression.text)) return local_value(*local, expression);
+  return apply(target_of(expression.text), arguments_of(expression));
+}
+
+Argument Evaluation::local_value(const Composite& composite, const Expression& expression) {
+  Names inner;
+  for (size_t i = 0; i < composite.parameters.size(); ++i)
+    inner[composite.parameters[i]] =
+        i < expression.parts.size() ? value_of(expression.parts[i]) : Argument{None{}};
+  Names outer = std::exchange(names_, std::move(inner));
+  for (const Composite::Step& step : composite.steps) names_[step.name] = value_of(step.value);
+  Argument result = composite.results.size() == 1 ? value_of(composite.results[0])
+                                                  : Argument{ArgumentList(values_of(composite.results))};
+  names_ = std::move(outer);
+  return result;
+}
+
+Argument Evaluation::operated(const Expression& expression) {
+  // The second operand of `and` and `or` is only evaluated if it decides.
+  if (expression.text == "and" || expression.text == "or") {
+    const bool first = is_true(value_of(expression.parts[0]));
+    if (first == (expression.text == "or")) return {first};
+    return {is_true(value_of(expression.parts[1]))};
+  }
+  std::vector<Argument> values = values_of(expression.parts);
+  const bool has_tensor =
+      std::ranges::any_of(values, [&](const Argument& value) { return is_tensor(value); });
+  if (has_tensor && expression.text != "is" && expression.text != "not")
+    return of_tensors(expression, std::move(values));
+  return plain_operation(*this, expression.text, values);
+}
+
+Argument Evaluation::of_tensors(const Expression& expression, std::vector<Argument> values) {
+  if (values.size() == 1) return apply("aten.neg.default", {{"", values[0]}});
+  const auto* found = std::ranges::find(kOfTensors, expression.text, &TensorOperator::text);
+  invariant(found != std::end(kOfTensors), "composites.def has an operator that tensors do not have");
+  return apply(std::string(found->target), {{"", values[0]}, {"", values[1]}});
+}
+
+Argument Evaluation::each(const Expression& expression) {
+  const Argument source = value_of(expression.parts[1]);
+  const auto* list = std::get_if<ArgumentList>(&source.value);
+  if (list == nullptr) call_.refuse("an argument that is not a list");
+  ArgumentList results;
+  for (const Argument& value : *list) {
+    names_[expression.text] = value;
+    results.push_back(value_of(expression.parts[0]));
+  }
+  return {std::move(results)};
+}
+
+Argument Evaluation::item(const Expression& expression) {
+  const Argument source = value_of(expression.parts[0]);
+  const auto* list = std::get_if<ArgumentList>(&source.value);
+  if (list == nullptr) call_.refuse("an argument that is not a list");
+  const auto count = static_cast<int64_t>(list->size());
+  const int64_t index = integer(value_of(expression.parts[1]));
+  call_.require(index >= -count && index < count, "an argument or a shape with too few entries");
+  return (*list)[static_cast<size_t>(index < 0 ? index + count : index)];
+}
+
+Argument Evaluation::slice(const Expression& expression) {
+  const Argument source = value_of(expression.parts[0]);
+  const auto* list = std::get_if<ArgumentList>(&source.value);
+  if (list == nullptr) call_.refuse("an argument that is not a list");
+  const auto count = static_cast<int64_t>(list->size());
+  const auto bound = [&](const Expression& given, int64_t none) {
+    const Argument value = value_of(given);
+    if (std::holds_alternative<None>(value.value)) return none;
+    const int64_t at = integer(value);
+    return std::clamp<int64_t>(at < 0 ? at + count : at, 0, count);
+  };
+  const int64_t first = bound(expression.parts[1], 0), last = bound(expression.parts[2], count);
+  return {ArgumentList(list->begin() + first, list->begin() + std::max(first, last))};
+}
+
+Argument Evaluation::apply(const std::string& target, std::vector<NamedArgument> arguments,
+                           std::span<const std::optional<ValueId>> outputs) {
+  Node node{.target = target,
+            .name = call_.node().name,
+            .arguments = std::move(arguments),
+            .outputs = {},
+            .source = call_.node().source};
+  complete_arguments(node);
+  node.outputs.assign(outputs.begin(), outputs.end());
+  if (outputs.empty()) {
+    for (size_t i = result_count(node, 1); i > 0; --i) node.outputs.emplace_back(scope_.expect());
+  }
+  const bool is_complex = is_complex_call(scope_, node);
+  const Converter* converter = is_complex ? find_complex_converter(node) : find_converter(target);
+  if (converter == nullptr) call_.refuse("it needs " + target + ", which is not supported here");
+  Call inner(scope_, node);
+  converter->convert(inner);
+  if (!outputs.empty()) return {};
+  ArgumentList results;
+  for (const auto& output : node.outputs) results.push_back(scope_.result_argument(*output));
+  return results.size() == 1 ? results[0] : Argument{std::move(results)};
+}
+
+bool Evaluation::is_tensor(const Argument& value) const {
+  const auto* id = std::get_if<ValueId>(&value.value);
+  return id != nullptr && scope_.value(*id).kind == ValueKind::kTensor;
+}
+
+const TensorMeta& Evaluation::meta(const Argument& tensor) const {
+  if (!is_tensor(tensor)) call_.refuse("an argument that is not a tensor");
+  return scope_.value(std::get<ValueId>(tensor.value)).tensor;
+}
+
+bool Evaluation::is_true(const Argument& value) const {
+  if (std::holds_alternative<None>(value.value)) return false;
+  if (const auto* flag = std::get_if<bool>(&value.value)) return *flag;
+  if (const auto* number = std::get_if<int64_t>(&value.value)) return *number != 0;
+  if (const auto* number = std::get_if<double>(&value.value)) return *number != 0;
+  if (const auto* text = std::get_if<std::string>(&value.value)) return !text->empty();
+  if (const auto* list = std::get_if<ArgumentList>(&value.value)) return !list->empty();
+  call_.refuse("a choice that depends on data or sizes");
+}
+
+Dim Evaluation::size_of(const Argument& value) {
+  if (const auto* flag = std::get_if<bool>(&value.value)) return static_cast<int64_t>(*flag);
+  if (const auto* number = std::get_if<int64_t>(&value.value)) return *number;
+  const auto* id = std::get_if<ValueId>(&value.value);
+  const std::optional<Dim> size = id == nullptr ? std::nullopt : scope_.integer(*id);
+  if (!size) call_.refuse("a size that is not known from the sizes of the inputs");
+  return *size;
+}
+
+int64_t Evaluation::integer(const Argument& value) {
+  const auto known = size_of(value).constant();
+  if (!known) call_.refuse("an argument that depends on the sizes of the inputs");
+  return *known;
+}
+
+Argument Evaluation::argument_of(const Dim& size) {
+  if (const auto known = size.constant()) return {*known};
+  const ValueId id = scope_.expect();
+  scope_.give(id, size);
+  return {id};
+}
+
+}  // namespace ingot::core::aten

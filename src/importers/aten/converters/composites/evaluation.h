@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// Evaluates a composite during the import of one of its calls: each call in it becomes nodes at once.
+#pragma once
+
+#include <map>
+#include <span>
+#include <string>
+
+#include "importers/aten/composites/composite.h"
+#include "importers/aten/converters/call.h"
+#include "importers/aten/converters/inner_scope.h"
+
+namespace ingot::core::aten {
+
+class Evaluation {
+ public:
+  explicit Evaluation(Call& call) : call_(call), scope_(call.scope()) {}
+
+  void run(const Composite& composite);
+
+  Call& call() { return call_; }
+  InnerScope& scope() { return scope_; }
+
+  Argument value_of(const Expression& expression);
+  bool is_true(const Argument& value) const;
+  bool is_tensor(const Argument& value) const;
+  const TensorMeta& meta(const Argument& tensor) const;
+  Dim size_of(const Argument& value);  // of an integer
+  int64_t integer(const Argument& value);
+  Argument argument_of(const Dim& size);
+  // Results of a call that becomes nodes. `outputs`: those of the composite's call, to make them its results.
+  Argument apply(const std::string& target, std::vector<NamedArgument> arguments,
+                 std::span<const std::optional<ValueId>> outputs = {});
+
+ private:
+  using Names = std::map<std::string, Argument, std::less<>>;
+
+  void give_results(const std::vector<Expression>& results);
+  void give(size_t index, const Argument& value);
+  bool give_call(const Expression& result);
+  Names arguments_of(const Composite& composite) const;
+  Argument called(const Expression& expression);
+  Argument local_value(const Composite& composite, const Expression& expression);
+  Argument operated(const Expression& expression);
+  Argument of_tensors(const Expression& expression, std::vector<Argument> values);
+  Argument each(const Expression& expression);
+  Argument item(const Expression& expression);
+  Argument slice(const Expression& expression);
+  std::vector<NamedArgument> arguments_of(const Expression& call);
+  std::vector<Argument> values_of(std::span<const Expression> expressions);
+
+  Call& call_;
+  InnerScope scope_;
+  Names names_;
+};
+
+// A function that is neither an operator nor a row of the table: rank, size, len ...; null if it has another
+// name.
+using CompositeFunction = Argument (*)(Evaluation& evaluation, std::span<const Argument> values);
+CompositeFunction find_composite_function(std::string_view name);
+
+// An operator of numbers, sizes, texts and lists.
+Argument plain_operation(Evaluation& evaluation, std::string_view name, std::span<const Argument> values);
+
+}  // namespace ingot::core::aten

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+// What composites compute from numbers, sizes, texts and lists, which are known during an import.
+#include <algorithm>
+#include <limits>
+
+#include "importers/aten/converters/building.h"
+#include "importers/aten/converters/composites/evaluation.h"
+#include "importers/aten/converters/promotion.h"
+#include "types/predicate.h"
+
+namespace ingot::core::aten {
+namespace {
+
+using Values = std::span<const Argument>;
+constexpr int64_t kLongestRange = 4096;
+
+const Argument& value_at(Evaluation& evaluation, Values values, size_t index) {
+  evaluation.call().require(index < values.size(), "a function of the table with too few arguments");
+  return values[index];
+}
+const Shape& shape_of(Evaluation& evaluation, Values values) {
+  return evaluation.meta(value_at(evaluation, values, 0)).shape;
+}
+
+Argument rank(Evaluation& evaluation, Values values) {
+  return {static_cast<int64_t>(shape_of(evaluation, values).size())};
+}
+Argument shape(Evaluation& evaluation, Values values) {
+  ArgumentList sizes;
+  for (const Dim& size : shape_of(evaluation, values)) sizes.push_back(evaluation.argument_of(size));
+  return {std::move(sizes)};
+}
+size_t checked_axis(Evaluation& evaluation, Values values) {
+  const auto count = static_cast<int64_t>(shape_of(evaluation, values).size());
+  const int64_t axis = evaluation.integer(value_at(evaluation, values, 1));
+  evaluation.call().require(axis >= -count && axis < count, "a tensor with too few dims");
+  return static_cast<size_t>(axis < 0 ? axis + count : axis);
+}
+Argument axis(Evaluation& evaluation, Values values) {
+  return {static_cast<int64_t>(checked_axis(evaluation, values))};
+}
+Argument size(Evaluation& evaluation, Values values) {
+  const size_t at = checked_axis(evaluation, values);
+  return evaluation.argument_of(shape_of(evaluation, values)[at]);
+}
+Argument element_count(Evaluation& evaluation, Values values) {
+  return evaluation.argument_of(product(shape_of(evaluation, values)));
+}
+Argument product_of_sizes(Evaluation& evaluation, Values values) {
+  Dim total = 1;
+  const auto* list = std::get_if<ArgumentList>(&value_at(evaluation, values, 0).value);
+  evaluation.call().require(list != nullptr, "sizes that are not a list");
+  for (const Argument& size : *list) total = total * evaluation.size_of(size);
+  return evaluation.argument_of(total);
+}
+Argument length(Evaluation& evaluation, Values values) {
+  const Argument& value = value_at(evaluation, values, 0);
+  if (const auto* list = std::get_if<ArgumentList>(&value.value)) return {static_cast<int64_t>(list->size())};
+  return {int64_t{1}};  // a number counts for a list of one
+}
+Argument range(Evaluation& evaluation, Values values) {
+  const int64_t count = evaluation.integer(value_at(evaluation, values, 0));
+  evaluation.call().require(count <= kLongestRange, "a very long list");
+  ArgumentList list;
+  for (int64_t i = 0; i < count; ++i) list.push_back({i});
+  return {std::move(list)};
+}
+Argument dtype_of(Evaluation& evaluation, Values values) {
+  return {evaluation.meta(value_at(evaluation, values, 0)).dtype};
+}
+Argument is_floating_tensor(Evaluation& evaluation, Values values) {
+  return {is_floating(evaluation.meta(value_at(evaluation, values, 0)).dtype)};
+}
+Argument largest_number(Evaluation& evaluation, Values values) {
+  switch (evaluation.meta(value_at(evaluation, values, 0)).dtype) {
+    case DType::kF16:
+      return {65504.0};
+    case DType::kBF16:
+      return {0x1.fep127};
+    case DType::kF32:
+      return {double{std::numeric_limits<float>::max()}};
+    default:
+      return {std::numeric_limits<double>::max()};
+  }
+}
+// The dtype of arithmetic on tensors and numbers.
+Argument result_type(Evaluation& evaluation, Values values) {
+  using Rank = PromotionOperand::Rank;
+  std::vector<PromotionOperand> operands;
+  for (const Argument& value : values) {
+    if (evaluation.is_tensor(value)) {
+      const TensorMeta& meta = evaluation.meta(value);
+      operands.push_back({meta.dtype, meta.shape.empty() ? Rank::kScalarTensor : Rank::kTensor});
+    } else if (std::holds_alternative<bool>(value.value)) {
+      operands.push_back({DType::kBool, Rank::kNumber});
+    } else {
+      const bool is_real = std::holds_alternative<double>(value.value);
+      operands.push_back({is_real ? DType::kF64 : DType::kI64, Rank::kNumber});
+    }
+  }
+  return {result_dtype(operands)};
+}
+
+std::optional<double> known(const Argument& value) {
+  if (const auto* flag = std::get_if<bool>(&value.value)) return *flag ? 1 : 0;
+  if (const auto* number = std::get_if<int64_t>(&value.value)) return static_cast<double>(*number);
+  if (const auto* number = std::get_if<double>(&value.value)) return *number;
+  return std::nullopt;
+}
+
+Argument smallest(Evaluation& evaluation, Values values) {
+  const Argument &a = value_at(evaluation, values, 0), &b = value_at(evaluation, values, 1);
+  if (known(a) && known(b)) return *known(a) <= *known(b) ? a : b;
+  return evaluation.argument_of(
+      smaller(evaluation.size_of(a), evaluation.size_of(b), evaluation.call().graph().symbols));
+}
+Argument largest(Evaluation& evaluation, Values values) {
+  const Argument &a = value_at(evaluation, values, 0), &b = value_at(evaluation, values, 1);
+  if (known(a) && known(b)) return *known(a) >= *known(b) ? a : b;
+  return evaluation.argument_of(maximum(evaluation.size_of(a), evaluation.size_of(b)));
+}
+
+// ---- operators ----
+
+bool is_same(const Argument& a, const Argument& b) {
+  if (known(a) && known(b)) return *known(a) == *known(b);
+  if (const auto* text = std::get_if<std::string>(&a.value)) {
+    const auto* other = std::get_if<std::string>(&b.value);
+    return other != nullptr && *text == *other;
+  }
+  if (const auto* dtype = std::get_if<DType>(&a.value)) {
+    const auto* other = std::get_if<DType>(&b.value);
+    return other != nullptr && *dtype == *other;
+  }
+  return std::holds_alternative<None>(a.value) && std::holds_alternative<None>(b.value);
+}
+bool has_size(Evaluation& evaluation, const Argument& value) {
+  const auto* id = std::get_if<ValueId>(&value.value);
+  return id != nullptr && evaluation.scope().integer(*id).has_value();
+}
+
+// A comparison that the ranges of sizes decide.
+bool decided(Evaluation& evaluation, const Predicate& condition) {
+  const SymbolTable& symbols = evaluation.call().graph().symbols;
+  if (is_proven(condition, symbols)) return true;
+  if (!is_proven(negation(condition), symbols)) evaluation.call().refuse("a choice that depends on sizes");
+  return false;
+}
+bool compared_sizes(Evaluation& evaluation, std::string_view name, const Dim& a, const Dim& b) {
+  using Kind = Predicate::Kind;
+  if (name == "==") return decided(evaluation, compare(Kind::kEqual, a, b));
+  if (name == "!=") return !decided(evaluation, compare(Kind::kEqual, a, b));
+  if (name == "<") return decided(evaluation, is_less(a, b));
+  if (name == ">") return decided(evaluation, is_less(b, a));
+  return name == "<=" ? decided(evaluation, at_most(a, b)) : decided(evaluation, at_most(b, a));
+}
+bool compared_values(Evaluation& evaluation, std::string_view name, const Argument& a, const Argument& b) {
+  if (has_size(evaluation, a) || has_size(evaluation, b))
+    return compared_sizes(evaluation, name, evaluation.size_of(a), evaluation.size_of(b));
+  if (name == "==") return is_same(a, b);
+  if (name == "!=") return !is_same(a, b);
+  const auto x = known(a), y = known(b);
+  if (!x || !y) evaluation.call().refuse("a comparison of an argument that is not a number");
+  if (name == "<") return *x < *y;
+  if (name == "<=") return *x <= *y;
+  return name == ">" ? *x > *y : *x >= *y;
+}
+
+Argument arithmetic_of(Evaluation& evaluation, std::string_view name, Values values) {
+  static constexpr std::pair<std::string_view, const char*> kTargets[] = {
+      {"+", "_operator.add"},  {"-", "_operator.sub"},       {"*", "_operator.mul"},
+      {"**", "_operator.pow"}, {"//", "_operator.floordiv"}, {"/", "_operator.truediv"},
+      {"%", "_operator.mod"}};
+  for (const auto& [text, target] : kTargets) {
+    if (text != name) continue;
+    const Argument zero{int64_t{0}};
+    const bool divides = name == "//" || name == "%" || name == "/";
+    evaluation.call().require(!divides || known(values[1]) != 0, "a division by zero");
+    if (values.size() == 1) return evaluation.apply(target, {{"", zero}, {"", values[0]}});
+    return evaluation.apply(target, {{"", values[0]}, {"", values[1]}});
+  }
+  evaluation.call().refuse("an operator of the table that numbers do not have");
+}
+Argument joined_lists(Evaluation& evaluation, std::string_view name, Values values) {
+  const auto* a = std::get_if<ArgumentList>(&values[0].value);
+  if (name == "*") {
+    ArgumentList repeated;
+    for (int64_t i = evaluation.integer(values[1]); i > 0; --i) {
+      repeated.insert(repeated.end(), a->begin(), a->end());
+      evaluation.call().require(repeated.size() <= kLongestRange, "a very long list");
+    }
+    return {std::move(repeated)};
+  }
+  const auto* b = std::get_if<ArgumentList>(&values[1].value);
+  evaluation.call().require(name == "+" && b != nullptr, "an argument that is not a list");
+  ArgumentList all = *a;
+  all.insert(all.end(), b->begin(), b->end());
+  return {std::move(all)};
+}
+
+Argument index_of(Evaluation& evaluation, Values values) {
+  const auto* list = std::get_if<ArgumentList>(&value_at(evaluation, values, 1).value);
+  evaluation.call().require(list != nullptr, "an argument that is not a list");
+  const auto found =
+      std::ranges::find_if(*list, [&](const Argument& item) { return is_same(item, values[0]); });
+  evaluation.call().require(found != list->end(), "no dim of the size that it needs");
+  return {found - list->begin()};
+}
+
+constexpr std::pair<std::string_view, CompositeFunction> kFunctions[] = {
+    {"axis", axis},
+    {"dtype_of", dtype_of},
+    {"index_of", index_of},
+    {"is_floating_point", is_floating_tensor},
+    {"largest", largest_number},
+    {"len", length},
+    {"max", largest},
+    {"min", smallest},
+    {"numel", element_count},
+    {"product", product_of_sizes},
+    {"range", range},
+    {"rank", rank},
+    {"result_type", result_type},
+    {"shape", shape},
+    {"size", size},
+};
+
+}  // namespace
+
+CompositeFunction find_composite_function(std::string_view name) {
+  for (const auto& [text, function] : kFunctions)
+    if (text == name) return function;
+  return nullptr;
+}
+
+Argument plain_operation(Evaluation& evaluation, std::string_view name, std::span<const Argument> values) {
+  if (name == "not") return {!evaluation.is_true(values[0])};
+  if (name == "is")
+    return {std::holds_alternative<None>(values[0].value) == std::holds_alternative<None>(values[1].value) &&
+            std::holds_alternative<None>(values[1].value)};
+  if (std::holds_alternative<ArgumentList>(values[0].value) && values.size() == 2)
+    return joined_lists(evaluation, name, values);
+  const bool compares = name == "==" || name == "!=" || name.front() == '<' || name.front() == '>';
+  if (compares) return {compared_values(evaluation, name, values[0], values[1])};
+  return arithmetic_of(evaluation, name, values);
+}
+
+}  // namespace ingot::core::aten
