@@ -39,10 +39,12 @@ def are_positions(node: Node, arguments: set[int | None]) -> bool:
     """Whether these arguments, and no others, differ between ranks only in where the node takes or writes elements of one tensor."""
     if node.op != "call_function" or not arguments <= _POSITIONS.get(node.target, set()):
         return False
-    if node.target is operator.getitem:
-        return isinstance(node.args[0], Node) and node.args[0].target in _PARTS
+    is_part = node.target is operator.getitem
+    if is_part and not (isinstance(node.args[0], Node) and node.args[0].target in _PARTS):
+        return False
     tensor, dim = _tensor_and_dim(node)
-    return all(isinstance(size, int) for size in (_sizes(tensor)[dim], _count(node, dim)))
+    sizes = [_sizes(tensor)[dim], _count(node, dim), *(_part_sizes(node, dim) if is_part else ())]
+    return all(isinstance(size, int) for size in sizes)
 
 
 def replace(node: Node, values: Values, own: Callable[[list[int]], Node], constant: Callable) -> None:
@@ -119,13 +121,15 @@ def _count(node: Node, dim: int) -> Any:
     return _sizes(node.args[1] if is_written else node)[dim]
 
 
+def _part_sizes(node: Node, dim: int) -> list[Any]:
+    return [1 if _is_single(node) else part.shape[dim] for part in node.args[0].meta["val"]]
+
+
 def _starts(node: Node, values: Values, size: int) -> list[int]:
     """The first position on each rank."""
     count = len(next(iter(values.values())))
     if node.target is operator.getitem:
-        parts = node.args[0].meta["val"]
-        dim = _tensor_and_dim(node)[1]
-        sizes = [1 if _is_single(node) else part.shape[dim] for part in parts]
+        sizes = _part_sizes(node, _tensor_and_dim(node)[1])
         first = [0, *itertools.accumulate(sizes)]
         return [first[index % len(sizes)] for index in values[1]]
     position = min(_POSITIONS[node.target])

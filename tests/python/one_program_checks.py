@@ -143,3 +143,8 @@ def check_positions(folder: Path, rank: int, size: int) -> None:
         assert all(file == files[0] for file in files)
         for engine in (module.engine, ingot.Engine.load(folder / f"{name}0.ingot")):
             torch.testing.assert_close(engine(*inputs), model(*inputs))
+        torch.compiler.reset()
+        compiled = torch.compile(
+            model, backend="ingot", options={"rank": "all", "require_full_compilation": True}
+        )
+        torch.testing.assert_close(compiled(*inputs), model(*inputs))
