@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shutil
 import statistics
 import subprocess
 import sys
@@ -119,7 +120,9 @@ def main() -> None:
     if options.again:
         path.unlink(missing_ok=True)
     files = ROOT / f"build/serving-{options.model}"
-    if not (files / "request.npz").exists() or options.again:
+    if options.again:
+        shutil.rmtree(files, ignore_errors=True)
+    if not (files / "request.npz").exists():
         write_models(options.model, files)
     with ExitStack() as stack:
         wanted = ["ingot"] if options.requests else options.runtimes

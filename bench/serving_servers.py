@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 import time
@@ -41,8 +40,7 @@ class Server:
 
     def __enter__(self) -> Server:
         folder = self._files / self.runtime
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir()
+        folder.mkdir(exist_ok=True)  # inductor's cache stays
         (folder / "settings.json").write_text(json.dumps(self._settings()))
         (folder / "model-settings.json").write_text(json.dumps(self._model_settings()))
         with open(folder / "log", "w") as log:
@@ -59,7 +57,11 @@ class Server:
 
     def __exit__(self, *_: Any) -> None:
         self._process.terminate()
-        self._process.wait(60)
+        try:
+            self._process.wait(30)
+        except subprocess.TimeoutExpired:  # it compiles
+            self._process.kill()
+            self._process.wait()
 
     def resident(self) -> int:
         """Bytes of the server's process."""

@@ -17,7 +17,7 @@ import pytest
 import torch
 from ingot.serving import BatchAxis, Model
 from safetensors.torch import save_file
-from serving_models import COLUMNS, ROWS, Centred, Gate, Looked, Masked, request, resident, saved
+from serving_models import COLUMNS, ROWS, Centred, Gate, Looked, Masked, request, resident, saved, take_all
 from small_models import Counter, mlp
 from test_metrics import samples
 
@@ -47,7 +47,7 @@ def test_requests_of_equal_sizes_share_calls(masked: Path, opened: Callable[...,
     model = opened(masked)
     assert isinstance(model.batching, BatchAxis)
     assert (model.batching.minimum, model.batching.maximum) == (1, 16)
-    model._batcher._is_checked = True
+    take_all(model)
     gate = Gate(model)
     first = gate.block(model, request(1))
     sizes = [(3, 5), (2, 7), (12, 5), (1, 5), (4, 7), (16, 5), (1, 7)]
@@ -75,7 +75,7 @@ def test_requests_of_equal_sizes_share_calls(masked: Path, opened: Callable[...,
 
 def test_a_smaller_limit(masked: Path, opened: Callable[..., Model]) -> None:
     model = opened(masked, max_batch_size=4)
-    model._batcher._is_checked = True
+    take_all(model)
     gate = Gate(model)
     first = gate.block(model, request(1))
     answers = [model.submit(request(2, seed=k)) for k in range(3)] + [model.submit(request(9))]
@@ -87,7 +87,7 @@ def test_a_smaller_limit(masked: Path, opened: Callable[..., Model]) -> None:
 def test_waiting_for_others(masked: Path, opened: Callable[..., Model]) -> None:
     """A free thread waits for a full batch, up to the time that it may."""
     model = opened(masked, max_batch_size=4, batch_wait_s=50)
-    model._batcher._is_checked = True
+    take_all(model)
     gate = Gate(model)
     gate.open.set()
     answers = [model.submit(request(2, seed=k)) for k in range(2)]
@@ -129,7 +129,7 @@ def test_values_that_fail_in_a_batch_fail_alone(tmp_path: Path, opened: Callable
     path = saved(tmp_path, Looked(), torch.zeros(2, 3, dtype=torch.int64), dims=[{0: ROWS}])
     model = opened(path)
     name = model.inputs[0].name
-    model._batcher._is_checked = True
+    take_all(model)
     gate = Gate(model)
     first = gate.block(model, {name: np.zeros((1, 3), np.int64)})
     values = [1, 2, 77, 3]
@@ -148,7 +148,7 @@ def test_values_that_fail_in_a_batch_fail_alone(tmp_path: Path, opened: Callable
 
 def test_cancelled_and_late_requests_leave_the_batch(masked: Path, opened: Callable[..., Model]) -> None:
     model = opened(masked)
-    model._batcher._is_checked = True
+    take_all(model)
     gate = Gate(model)
     first = gate.block(model, request(1))
     kept = [model.submit(request(2, seed=1))]

@@ -58,7 +58,7 @@ def test_the_size_near_the_best_of_those_that_can_be_filled(
     pace = Pace(minimum, maximum)
     sizes = run(pace, cost, queued, 400)
     assert max(sizes) <= maximum
-    assert sizes[0] == min(queued, maximum)  # what is not known to lose is not limited
+    assert sizes[:3] == [min(minimum, queued)] * 3
     possible = {min(size, queued) for size in pace._sizes}  # powers of two, and what is queued
     best = min(cost(rows) / rows for rows in possible)
     settled = sizes[-63:]
@@ -66,6 +66,12 @@ def test_the_size_near_the_best_of_those_that_can_be_filled(
     assert cost(usual) / usual <= best * 1.05 + 1e-9
     total = sum(map(cost, sizes[60:])) / sum(sizes[60:])  # with the sizes that are tried now and then
     assert total <= best * 1.2
+
+
+def test_sizes_that_lose_are_not_tried() -> None:
+    assert run(Pace(1, 64), flat, 64, 60) == [1, 1, 1, 2, 2, 2, 4, 4, 4] + [1] * 51
+    assert max(run(Pace(1, 64), loses, 64, 60)) == 32
+    assert run(Pace(1, 64), fixed, 64, 60)[-30:] == [64] * 30
 
 
 def test_of_equal_sizes_the_smallest() -> None:
@@ -82,12 +88,20 @@ def test_conditions_that_change() -> None:
 
 def test_what_is_worth_waiting_for() -> None:
     pace = Pace(1, 64)
-    assert pace.worth_waiting_for() == 64
-    run(pace, flat, 8, 100)
+    run(pace, flat, 8, 60)
     assert pace.worth_waiting_for() == 1
     pace = Pace(1, 64)
-    run(pace, fixed, 8, 100)  # more than 8 may be better still
-    assert pace.worth_waiting_for() == 64
+    run(pace, fixed, 8, 60)  # more than 8 may be better still
+    assert pace.worth_waiting_for() == 16
+
+
+def test_another_key_begins_where_the_last_one_is() -> None:
+    paces = Paces(1, 64)
+    run(paces.of(("short",)), fixed, 64, 60)
+    longer = paces.of(("long",))
+    assert run(longer, lambda rows: 7 * fixed(rows), 64, 60) == [64] * 60
+    size = run(longer, flat, 64, 1000)[-1]
+    assert run(paces.of(("other",)), flat, 64, 10) == [size] * 10
 
 
 def test_keys_are_forgotten() -> None:

@@ -137,6 +137,8 @@ class Batcher:
         """Of the batch that begins with the first of them."""
         if not waiting or not isinstance(self.axis, BatchAxis):
             return 1
+        if not self._is_checked:
+            return self.axis.maximum
         key = waiting[0].key
         return self._paces.of(key).limit(_rows_of(key, waiting))
 
