@@ -129,9 +129,14 @@ class Batcher:
         while self._queue and not self._closing and self._queue[0].rows:
             first = self._queue[0]
             left = first.arrival + self._wait_s - time.monotonic()
-            if left <= 0 or _rows_of(first.key, self._queue) >= self._paces.of(first.key).worth_waiting_for():
+            if left <= 0 or _rows_of(first.key, self._queue) >= self._wanted_rows(first.key):
                 return
             self._changed.wait(left)
+
+    def _wanted_rows(self, key: tuple) -> int:
+        if not isinstance(self.axis, BatchAxis):
+            return 1
+        return self._paces.of(key).worth_waiting_for() if self._is_checked else self.axis.maximum
 
     def _most_rows(self, waiting: list[Request]) -> int:
         """Of the batch that begins with the first of them."""
