@@ -59,6 +59,10 @@ def test_json_and_binary_tensors_are_read_and_written() -> None:
         ({"inputs": [row(datatype="INT64", data=[1, 2, 3, 2**80])]}, "is not INT64"),
         ({"inputs": [row(data=["1", "2", "3", "4"])]}, "is not FP32"),
         ({"inputs": [row(data=[[1], [2, 3]])]}, "is not FP32"),
+        ({"inputs": [row(data=[1.5, "2", 3.5, 4.5])]}, "is not FP32"),
+        ({"inputs": [row(data=[1.5, [2], 3.5, 4.5])]}, "is not FP32"),
+        ({"inputs": [row(data=[1.5, None, 3.5, 4.5])]}, "is not FP32"),
+        ({"inputs": [row(data=[1.5, 2.5])]}, "has 2 elements"),
         ({"inputs": [row(), row()]}, "passed twice"),
         ({"inputs": [row(parameters={"binary_data_size": 16})]}, "bytes are left"),
     ],
@@ -67,6 +71,17 @@ def test_bad_requests(body: Any, what: str) -> None:
     with pytest.raises(ingot.UserError, match=what) as raised:
         parse_request(body if isinstance(body, bytes) else json.dumps(body).encode())
     assert raised.value.code == "INGOT-U370"
+
+
+@pytest.mark.parametrize(
+    ("datatype", "dtype"), [("FP32", np.float32), ("FP64", np.float64), ("FP16", np.float16)]
+)
+def test_lists_of_floats(datatype: str, dtype: type) -> None:
+    values = [1.5, -0.0, float("inf"), 2, 1e-3, 3.0]
+    for content in (values, [values[:3], values[3:]]):
+        tensor = tensor_of("x", [2, 3], datatype, content)
+        np.testing.assert_array_equal(tensor, np.array(values, dtype).reshape(2, 3))
+        assert tensor.dtype == dtype
 
 
 def test_sizes_of_binary_tensors() -> None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from array import array
 from collections.abc import Mapping
 from typing import Any
 
@@ -21,6 +22,7 @@ _NUMPY = {
     "INT32": "int32", "INT64": "int64", "FP16": "float16", "FP32": "float32", "FP64": "float64",
 }  # fmt: skip
 _NAMES = {name: datatype for datatype, name in _NUMPY.items()}
+_FLOATS = {"float32": "f", "float64": "d"}  # of module array
 HEADER_LENGTH = "inference-header-content-length"
 
 
@@ -88,8 +90,22 @@ def tensor_of(name: str, shape: Any, datatype: Any, content: Any) -> np.ndarray:
     return values.reshape(shape)
 
 
+def _floats_of(dtype: np.dtype, content: Any) -> np.ndarray | None:
+    """Of a flat list that begins with a float, in half the time; None for others, also those with elements that are no numbers."""
+    code = _FLOATS.get(dtype.name)
+    if code is None or not isinstance(content, list) or not content or type(content[0]) is not float:
+        return None
+    try:
+        return np.frombuffer(array(code, content), dtype)
+    except (TypeError, OverflowError):
+        return None
+
+
 def _values_of(name: str, datatype: str, dtype: np.dtype, content: Any) -> np.ndarray:
     """Of lists; a value that the datatype cannot hold is an error, and is not converted."""
+    floats = _floats_of(dtype, content)
+    if floats is not None:
+        return floats
     try:
         values = np.asarray(content)
         allowed = {"b": "b", "i": "iu", "u": "iu"}.get(dtype.kind, "iuf")
