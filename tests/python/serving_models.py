@@ -80,7 +80,7 @@ def take_all(model: Model) -> None:
     assert isinstance(axis, BatchAxis)
     pace = model._batcher._paces.of(())  # other keys begin with it
     for k, size in enumerate(pace._sizes):
-        for _ in range(3):
+        for _ in range(5):
             pace.add(size, size * 0.5**k)
 
 

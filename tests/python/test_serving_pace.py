@@ -58,7 +58,7 @@ def test_the_size_near_the_best_of_those_that_can_be_filled(
     pace = Pace(minimum, maximum)
     sizes = run(pace, cost, queued, 400)
     assert max(sizes) <= maximum
-    assert sizes[:3] == [min(minimum, queued)] * 3
+    assert sizes[:5] == [min(minimum, queued)] * 5
     possible = {min(size, queued) for size in pace._sizes}  # powers of two, and what is queued
     best = min(cost(rows) / rows for rows in possible)
     settled = sizes[-63:]
@@ -69,7 +69,7 @@ def test_the_size_near_the_best_of_those_that_can_be_filled(
 
 
 def test_sizes_that_lose_are_not_tried() -> None:
-    assert run(Pace(1, 64), flat, 64, 60) == [1, 1, 1, 2, 2, 2, 4, 4, 4] + [1] * 51
+    assert run(Pace(1, 64), flat, 64, 60) == [1] * 5 + [2] * 5 + [4] * 5 + [1] * 45
     assert max(run(Pace(1, 64), loses, 64, 60)) == 32
     assert run(Pace(1, 64), fixed, 64, 60)[-30:] == [64] * 30
 

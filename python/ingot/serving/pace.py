@@ -6,9 +6,10 @@ from __future__ import annotations
 import statistics
 from collections import OrderedDict, deque
 
-_ENOUGH = 3  # measurements before a size is judged
-_KEPT = 5  # measurements per size, whose median counts: conditions change
+_ENOUGH = 5  # measurements before a size is judged
+_KEPT = 9  # measurements per size, whose median counts: conditions change
 _NEAR = 1.05  # of two sizes that are as close, the smaller one: its requests wait less
+_GAIN = 1.1  # of a size over all smaller ones; less may be noise, and hardly pays for twice the wait
 _PROBE_EACH = 64  # batches, of which one has another size
 _MOST_PACES = 64
 
@@ -16,7 +17,7 @@ _MOST_PACES = 64
 class Pace:
     """For requests of one key: the limit of rows per batch.
 
-    Sizes are powers of two; a batch counts as the next larger one. They are tried from the smallest up, until two in a row bring no gain:
+    Sizes are powers of two; a batch counts as the next larger one. They are tried from the smallest up, until two in a row bring little gain:
     small ones cost little to try. After that, batches have the smallest size whose time per row is near the shortest. Smaller ones, and
     the next larger one, are measured again now and then, in turn.
     """
@@ -65,7 +66,7 @@ class Pace:
         if trial is None or trial <= 2:
             return trial
         medians = [statistics.median(times) for times in self._times[:trial]]
-        gains = (medians[k] * _NEAR < min(medians[:k]) for k in (trial - 1, trial - 2))
+        gains = (medians[k] * _GAIN < min(medians[:k]) for k in (trial - 1, trial - 2))
         return trial if any(gains) else None
 
     def _chosen(self) -> int:
