@@ -135,6 +135,7 @@ def main() -> None:
     parser.add_argument("models", nargs="*", default=list(MODELS), metavar="MODEL")
     parser.add_argument("--most", type=float, default=120, help="seconds per process")
     parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument("--ways", nargs="+", choices=list(WAYS), default=list(WAYS))
     parser.add_argument("--way", choices=list(WAYS), help="only this one, in this process; prints JSON")
     arguments = parser.parse_args()
     if arguments.way:
@@ -143,12 +144,12 @@ def main() -> None:
     rows: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for _ in range(arguments.rounds):
         for model in arguments.models:
-            for way in WAYS:
+            for way in arguments.ways:
                 row = run_apart(model, way, arguments.most)
                 rows.setdefault((model, way), []).extend([row] if row else [])
-            for way in WAYS:
+            for way in arguments.ways:
                 if rows[model, way]:
-                    show(model, way, rows[model, way], rows[model, "inductor"])
+                    show(model, way, rows[model, way], rows.get((model, "inductor"), []))
 
 
 if __name__ == "__main__":

@@ -17,9 +17,9 @@ _MOST_PACES = 64
 class Pace:
     """For requests of one key: the limit of rows per batch.
 
-    Sizes are powers of two; a batch counts as the next larger one. They are tried from the smallest up, until two in a row bring little gain:
-    small ones cost little to try. After that, batches have the smallest size whose time per row is near the shortest. Smaller ones, and
-    the next larger one, are measured again now and then, in turn.
+    Sizes are powers of two; a batch counts as the next larger one. They are tried from the smallest up, until two in a row bring little
+    gain: small ones cost little to try. After that, batches have the smallest size whose time per row is near the shortest. Smaller ones,
+    and the next larger one, are measured again now and then, in turn.
     """
 
     def __init__(self, minimum: int, maximum: int, like: Pace | None = None) -> None:
