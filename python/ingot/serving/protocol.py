@@ -91,7 +91,7 @@ def tensor_of(name: str, shape: Any, datatype: Any, content: Any) -> np.ndarray:
 
 
 def _floats_of(dtype: np.dtype, content: Any) -> np.ndarray | None:
-    """Of a flat list that begins with a float, in half the time; None for others, also those with elements that are no numbers."""
+    """Of a flat list that begins with a float, in half the time; None for others, also those that have other elements."""
     code = _FLOATS.get(dtype.name)
     if code is None or not isinstance(content, list) or not content or type(content[0]) is not float:
         return None
