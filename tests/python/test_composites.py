@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from itertools import islice
+from itertools import compress, islice
 from pathlib import Path
 from typing import Any
 
@@ -24,24 +24,29 @@ def test_a_row_is_its_overload(row: Row, function: Any) -> None:
     assert compare(row, function) > 0, "no sample fits the overload: add one to composite_rows.py"
 
 
-REAL = [row for row, _ in ROWS if row.kind != "complex"]  # engines take and give no complex numbers
+REAL = [pair for pair in ROWS if pair[0].kind != "complex"]  # engines take and give no complex numbers
 
 
-@pytest.mark.parametrize("row", REAL, ids=lambda row: row.name)
+@pytest.mark.parametrize(("row", "function"), REAL, ids=[row.name for row, _ in REAL])
 @pytest.mark.filterwarnings("ignore")
-def test_a_row_runs_in_ingot(row: Row, tmp_path: Path) -> None:
-    calls = list(islice(fitting_samples(row), 3))
+def test_a_row_runs_in_ingot(row: Row, function: Any, tmp_path: Path) -> None:
+    samples = list(islice(fitting_samples(row, function), 3))
+    calls = [(arguments, keywords) for arguments, keywords, _, _ in samples]
+    is_computed = [
+        leaf is not None for leaf in pytree.tree_leaves([expected for _, _, expected, _ in samples])
+    ]
     leaves, tree = pytree.tree_flatten(calls)
-    places = [i for i, leaf in enumerate(leaves) if isinstance(leaf, torch.Tensor)]
+    # The same tensor, given twice, is one input.
+    inputs = {id(leaf): leaf for leaf in leaves if isinstance(leaf, torch.Tensor)}
 
     class Model(nn.Module):
         def forward(self, tensors: list[torch.Tensor]) -> list[Any]:
-            given = list(leaves)
-            for place, tensor in zip(places, tensors, strict=True):
-                given[place] = tensor
-            return [row.overload(*args, **kwargs) for args, kwargs in pytree.tree_unflatten(given, tree)]
+            by_identity = dict(zip(inputs, tensors, strict=True))
+            given = [by_identity.get(id(leaf), leaf) for leaf in leaves]
+            results = [row.overload(*args, **kwargs) for args, kwargs in pytree.tree_unflatten(given, tree)]
+            return list(compress(pytree.tree_leaves(results), is_computed))
 
-    tensors = [leaves[i].clone() for i in places]
+    tensors = [tensor.clone() for tensor in inputs.values()]
     program = torch.export.export(Model(), (tensors,))
     torch.export.save(program, tmp_path / "model.pt2")
     wanted, got = Model()(tensors), ingot.build(tmp_path / "model.pt2")(tensors)

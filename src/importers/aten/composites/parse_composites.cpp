@@ -68,8 +68,9 @@ class CompositeParser {
 
  private:
   static void complete(std::string& target) {
-    if (target.find('.') == std::string::npos) target += ".default";
-    target.insert(0, "aten.");
+    const bool is_prim = target.starts_with("prims.");
+    if (is_prim || target.find('.') == std::string::npos) target += ".default";
+    if (!is_prim) target.insert(0, "aten.");
   }
   Composite::Kind kind() {
     if (accept_word("whole")) return Composite::Kind::kWhole;

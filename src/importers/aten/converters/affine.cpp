@@ -2,8 +2,6 @@
 // Quantization of blocks: torchao's operators of affine quantization and of fp8, and those of groups of PT2E;
 // and the products of such operands.
 #include <algorithm>
-#include <array>
-#include <cmath>
 
 #include "importers/aten/converters/building.h"
 #include "importers/aten/converters/converters.h"

@@ -104,14 +104,6 @@ core::Value* general_product(Call& call, core::Value* a, core::Value* b) {
   return column ? without_axes(call, product, {static_cast<int64_t>(product->type.rank()) - 1}) : product;
 }
 void matmul(Call& call) { call.give(general_product(call, call.tensor("self"), call.tensor("other"))); }
-void mv(Call& call) { call.give(general_product(call, call.tensor("self"), call.tensor("vec"))); }
-void dot(Call& call) { call.give(general_product(call, call.tensor("self"), call.tensor("tensor"))); }
-void outer(Call& call) {
-  core::Value *a = unsqueezed(call, call.tensor("self"), 1), *b = call.tensor("vec2");
-  const DType dtype = promoted(call, {"self", "vec2"});
-  call.give(
-      emit(call, ops::multiply, {converted(call.graph(), a, dtype), converted(call.graph(), b, dtype)}));
-}
 
 // The values, one per key. torch's tracing does not require it: if the sizes are different symbols, each run
 // checks it.
@@ -187,14 +179,9 @@ constexpr Converter kContractionConverters[] = {
     {"aten.addmv.default", addmv},
     {"aten.baddbmm.default", baddbmm},
     {"aten.bmm.default", mm},
-    {"aten.dot.default", dot},
-    {"aten.ger.default", outer},
-    {"aten.linalg_matmul.default", matmul},
     {"aten.linear.default", linear},
     {"aten.matmul.default", matmul},
     {"aten.mm.default", mm},
-    {"aten.mv.default", mv},
-    {"aten.outer.default", outer},
     {"aten.scaled_dot_product_attention.default", attention},
 };
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Elementwise functions of one tensor.
-#include <cmath>
 
 #include "importers/aten/converters/building.h"
 #include "importers/aten/converters/converters.h"
@@ -50,16 +49,6 @@ void softplus(Call& call) {
   call.give(emit(call, ops::softplus, {call.tensor("self")},
                  ops::Softplus{call.number("beta"), call.number("threshold")}));
 }
-void prelu(Call& call) {
-  core::Value *x = call.tensor("self"), *slope = call.tensor("weight");
-  if (slope->type.rank() != x->type.rank()) {  // one for all, or one per channel
-    Shape shape(x->type.rank(), 1);
-    if (shape.size() > 1) shape[1] = element_count(slope->type);
-    slope = reshaped(call, slope, std::move(shape));
-  }
-  core::Value* positive = emit(call, ops::greater, {x, scalar(call.graph(), 0, x->type.dtype)});
-  call.give(emit(call, ops::select, {positive, x, emit(call, ops::multiply, {x, slope})}));
-}
 
 core::Value* is_negative(Call& call, core::Value* x) {
   if (is_floating(x->type.dtype)) return emit(call, ops::sign_bit, {x});
@@ -74,7 +63,6 @@ void copy_sign(Call& call) {
 }
 
 constexpr Converter kElementwiseConverters[] = {
-    {"aten._prelu_kernel.default", prelu},
     {"aten.abs.default", same<ops::absolute>},
     {"aten.acos.default", real<ops::acos>},
     {"aten.acosh.default", real<ops::acosh>},
@@ -109,7 +97,6 @@ constexpr Converter kElementwiseConverters[] = {
     {"aten.logical_not.default", logical_not},
     {"aten.mish.default", same<ops::mish>},
     {"aten.neg.default", same<ops::negate>},
-    {"aten.prelu.default", prelu},
     {"aten.reciprocal.default", real<ops::reciprocal>},
     {"aten.relu.default", same<ops::relu>},
     {"aten.round.default", rounding<ops::round>},

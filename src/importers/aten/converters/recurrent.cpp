@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recurrent networks: one node per layer, and cells by their formulas.
+// Recurrent networks: one node per layer.
 #include "ops/recurrent.h"
 #include "importers/aten/converters/converters.h"
 #include "importers/aten/converters/terms.h"
@@ -100,53 +100,11 @@ void rnn(Call& call) {
   run_layers(call, ops::rnn, {call.tensor("hx")}, ops::Rnn{kRelu});
 }
 
-// ---- cells: one step of one layer ----
-Term product(Call& call, core::Value* x, const char* weight, const char* bias) {
-  return {call, emit(call, ops::linear, {x, call.tensor(weight), call.optional_tensor(bias)})};
-}
-// Block `index` of `count` along the last dim.
-Term block(Call& call, const Term& gates, int64_t index, int64_t count) {
-  const size_t axis = gates.shape().size() - 1;
-  const Dim width = floor_divide(extent(call, gates, axis), count);
-  return {call, sliced(call, gates, axis, width * Dim(index), width * Dim(index + 1))};
-}
-void gru_cell(Call& call) {
-  const Term before = operand_term(call, "hx");
-  const Term input = product(call, call.tensor("input"), "w_ih", "b_ih"),
-             state = product(call, before, "w_hh", "b_hh");
-  const auto gate = [&](int64_t i) {
-    return (block(call, input, i, 3) + block(call, state, i, 3)).apply(ops::sigmoid);
-  };
-  const Term candidate = (block(call, input, 2, 3) + gate(0) * block(call, state, 2, 3)).apply(ops::tanh);
-  call.give(candidate + gate(1) * (before - candidate));
-}
-void lstm_cell(Call& call) {
-  const std::vector<core::Value*> states = call.tensors("hx");
-  call.require(states.size() == 2, "a number of states other than two");
-  const Term gates =
-      product(call, call.tensor("input"), "w_ih", "b_ih") + product(call, states[0], "w_hh", "b_hh");
-  const auto gate = [&](int64_t i, const Op& op) { return block(call, gates, i, 4).apply(op); };
-  const Term cell =
-      gate(1, ops::sigmoid) * Term(call, states[1]) + gate(0, ops::sigmoid) * gate(2, ops::tanh);
-  call.give(0, gate(3, ops::sigmoid) * cell.apply(ops::tanh));
-  call.give(1, cell);
-}
-template <const Op& kFunction>
-void plain_cell(Call& call) {
-  const Term sum =
-      product(call, call.tensor("input"), "w_ih", "b_ih") + product(call, call.tensor("hx"), "w_hh", "b_hh");
-  call.give(sum.apply(kFunction));
-}
-
 constexpr Converter kRecurrentConverters[] = {
     {"aten.gru.input", gru},
-    {"aten.gru_cell.default", gru_cell, kComposed},
     {"aten.lstm.input", lstm},
-    {"aten.lstm_cell.default", lstm_cell, kComposed},
     {"aten.rnn_relu.input", rnn<true>},
-    {"aten.rnn_relu_cell.default", plain_cell<ops::relu>, kComposed},
     {"aten.rnn_tanh.input", rnn<false>},
-    {"aten.rnn_tanh_cell.default", plain_cell<ops::tanh>, kComposed},
 };
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include "importers/aten/converters/building.h"
 #include "importers/aten/converters/converters.h"
 #include "importers/aten/converters/promotion.h"
+#include "importers/aten/converters/terms.h"
 #include "ops/axis.h"
 #include "ops/reduce.h"
 #include "ops/statistics.h"
@@ -72,57 +73,21 @@ void logical_over_axes(Call& call) {
   call.give(dtype == DType::kU8 ? converted(call.graph(), result, dtype) : result);
 }
 
-core::Value* variance_of(Call& call, core::Value* x) {
-  double correction = 1;
-  if (call.has("correction")) correction = call.number("correction");
-  if (call.has("unbiased")) correction = call.flag("unbiased") ? 1 : 0;
-  return emit(call, ops::variance, {x}, ops::Variance{reduced_axes(call, x), keeps_dims(call), correction});
-}
-// In f64: the variance may overflow although its root does not.
-core::Value* deviation_of(Call& call, core::Value* x) {
-  core::Value* variance = variance_of(call, converted(call.graph(), x, DType::kF64));
-  return converted(call.graph(), emit(call, ops::square_root, {variance}), x->type.dtype);
-}
-void variance(Call& call) { call.give(variance_of(call, call.tensor("self"))); }
-void deviation(Call& call) { call.give(deviation_of(call, call.tensor("self"))); }
-// As precise as the mean from which the variance is computed.
-core::Value* wide_mean_of(Call& call, core::Value* x) {
-  core::Value* wide = converted(call.graph(), x, DType::kF64);
-  return converted(call.graph(), emit(call, ops::mean, {wide}, reduce_of(call, x)), x->type.dtype);
-}
-void variance_mean(Call& call) {
+void variance(Call& call) {
   core::Value* x = call.tensor("self");
-  call.give(0, variance_of(call, x));
-  call.give(1, wide_mean_of(call, x));
-}
-void deviation_mean(Call& call) {
-  core::Value* x = call.tensor("self");
-  call.give(0, deviation_of(call, x));
-  call.give(1, wide_mean_of(call, x));
+  const double correction = call.has("correction") ? call.number("correction") : 1;
+  call.give(
+      emit(call, ops::variance, {x}, ops::Variance{reduced_axes(call, x), keeps_dims(call), correction}));
 }
 
-void norm_of_order(Call& call, std::string_view order) {
+void vector_norm(Call& call) {
   core::Value* x = call.tensor("self");
   if (call.has("dtype")) x = converted(call.graph(), x, *call.dtype("dtype"));
-  const double value = call.has(order) ? call.number(order) : 2;
-  call.give(emit(call, ops::norm, {x}, ops::Norm{value, reduced_axes(call, x), keeps_dims(call)}));
-}
-void vector_norm(Call& call) { norm_of_order(call, "ord"); }
-
-// Norms of the differences between all pairs of rows of two matrices.
-void distances(Call& call) {
-  core::Value *a = call.tensor("x1"), *b = call.tensor("x2");
-  while (a->type.rank() < b->type.rank()) a = unsqueezed(call, a, 0);
-  while (b->type.rank() < a->type.rank()) b = unsqueezed(call, b, 0);
-  const auto rank = static_cast<int64_t>(a->type.rank());
-  call.require(rank >= 2, "a tensor that is not a matrix");
-  core::Value* difference =
-      emit(call, ops::subtract,
-           {unsqueezed(call, a, a->type.rank() - 1), unsqueezed(call, b, b->type.rank() - 2)});
-  call.give(emit(call, ops::norm, {difference}, ops::Norm{call.number("p"), {rank}, false}));
+  const double order = call.has("ord") ? call.number("ord") : 2;
+  call.give(emit(call, ops::norm, {x}, ops::Norm{order, reduced_axes(call, x), keeps_dims(call)}));
 }
 
-// The same between rows i < j of one matrix, as a list: the pairs are constants.
+// Norms of the differences between rows i < j of a matrix, as a list: the pairs are constants.
 void distances_of_pairs(Call& call) {
   core::Value* x = call.tensor("self");
   constexpr int64_t kMostRows = 2048;  // 2 million pairs: two lists of 16 MB
@@ -167,8 +132,23 @@ void scan(Call& call) {
   call.give(emit(call, kOp, {x}, ops::Axis{static_cast<int64_t>(call.axis("dim", x->type.rank()))}));
 }
 
+// By its definition, one sum per element: the work grows with the square of the dim.
+void running_log_sum_exp(Call& call) {
+  const Term given = operand_term(call, "self");
+  if (given.shape().empty()) return call.give(given);
+  constexpr int64_t kLongest = 2048;
+  const size_t axis = call.axis("dim", given.shape().size()), last = given.shape().size() - 1;
+  const Dim size = given.shape()[axis];
+  call.require(range_of(size, call.graph().symbols).max <= kLongest, "a dim of more than 2048 elements");
+  const Term line(call, unsqueezed(call, swapped(call, given, axis, last), last));
+  const Term row(call, unsqueezed(call, counting(call, size), 1)), column(call, counting(call, size));
+  const Term seen = row.apply(ops::greater_equal, column)
+                        .choose(line, line.constant(-std::numeric_limits<double>::infinity()));
+  const Term sums = seen.reduce(ops::log_sum_exp, {static_cast<int64_t>(last) + 1});
+  call.give(swapped(call, sums, axis, last));
+}
+
 constexpr Converter kReductionConverters[] = {
-    {"aten._cdist_forward.default", distances},
     {"aten._log_softmax.default", along_axis<ops::log_softmax>},
     {"aten._pdist_forward.default", distances_of_pairs},
     {"aten._softmax.default", along_axis<ops::softmax>},
@@ -186,6 +166,7 @@ constexpr Converter kReductionConverters[] = {
     {"aten.cumsum.default", scan<ops::cumulative_sum>},
     {"aten.linalg_vector_norm.default", vector_norm},
     {"aten.log_softmax.int", along_axis<ops::log_softmax>},
+    {"aten.logcumsumexp.default", running_log_sum_exp},
     {"aten.logsumexp.default", log_sum_exp},
     {"aten.max.default", extreme<ops::reduce_maximum, ops::any>},
     {"aten.max.dim", extreme_along<ops::reduce_maximum, ops::any, ops::argmax>},
@@ -196,12 +177,9 @@ constexpr Converter kReductionConverters[] = {
     {"aten.prod.default", accumulate<ops::product>},
     {"aten.prod.dim_int", accumulate<ops::product>},
     {"aten.softmax.int", along_axis<ops::softmax>},
-    {"aten.std.correction", deviation},
-    {"aten.std_mean.correction", deviation_mean},
     {"aten.sum.default", accumulate<ops::sum>},
     {"aten.sum.dim_IntList", accumulate<ops::sum>},
     {"aten.var.correction", variance},
-    {"aten.var_mean.correction", variance_mean},
 };
 
 }  // namespace

@@ -168,12 +168,6 @@ void concat(Call& call) {
   const size_t axis = call.axis("dim", values[0]->type.rank());
   call.give(concatenated(call, std::move(values), axis));
 }
-void stack(Call& call) {
-  std::vector<core::Value*> values = joinable(call);
-  const size_t axis = call.axis("dim", values[0]->type.rank() + 1);
-  for (core::Value*& value : values) value = unsqueezed(call, value, axis);
-  call.give(concatenated(call, std::move(values), axis));
-}
 
 void flip(Call& call) {
   core::Value* x = call.tensor("self");
@@ -311,7 +305,6 @@ constexpr Converter kSliceConverters[] = {
     {"aten.slice_scatter.default", slice_scatter},
     {"aten.split.Tensor", split},
     {"aten.split.sizes", split_sizes},
-    {"aten.stack.default", stack},
     {"aten.tril.default", triangle<false>},
     {"aten.triu.default", triangle<true>},
     {"aten.unbind.int", unbind},

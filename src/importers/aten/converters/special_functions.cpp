@@ -3,7 +3,6 @@
 #include "ops/special_function.h"
 
 #include <algorithm>
-#include <numbers>
 
 #include "importers/aten/converters/converters.h"
 #include "importers/aten/converters/terms.h"
@@ -76,37 +75,23 @@ constexpr Converter kSpecialFunctionConverters[] = {
     {"aten.special_bessel_y0.default", of_element<"bessel_y0">},
     {"aten.special_bessel_y1.default", of_element<"bessel_y1">},
     {"aten.special_chebyshev_polynomial_t.default", polynomial<"chebyshev_t">},
-    {"aten.special_chebyshev_polynomial_t.n_scalar", polynomial<"chebyshev_t">},
-    {"aten.special_chebyshev_polynomial_t.x_scalar", polynomial<"chebyshev_t">},
     {"aten.special_chebyshev_polynomial_u.default", polynomial<"chebyshev_u">},
-    {"aten.special_chebyshev_polynomial_u.n_scalar", polynomial<"chebyshev_u">},
-    {"aten.special_chebyshev_polynomial_u.x_scalar", polynomial<"chebyshev_u">},
     {"aten.special_chebyshev_polynomial_v.default", polynomial<"chebyshev_v">},
     {"aten.special_chebyshev_polynomial_w.default", polynomial<"chebyshev_w">},
     {"aten.special_erfcx.default", of_element<"scaled_erfc">},
     {"aten.special_hermite_polynomial_h.default", polynomial<"hermite_h">},
-    {"aten.special_hermite_polynomial_h.n_scalar", polynomial<"hermite_h">},
-    {"aten.special_hermite_polynomial_h.x_scalar", polynomial<"hermite_h">},
     {"aten.special_hermite_polynomial_he.default", polynomial<"hermite_he">},
-    {"aten.special_hermite_polynomial_he.n_scalar", polynomial<"hermite_he">},
-    {"aten.special_hermite_polynomial_he.x_scalar", polynomial<"hermite_he">},
     {"aten.special_i0e.default", of_element<"scaled_bessel_i0">},
     {"aten.special_i1.default", of_element<"bessel_i1">},
     {"aten.special_i1e.default", of_element<"scaled_bessel_i1">},
     {"aten.special_laguerre_polynomial_l.default", polynomial<"laguerre">},
-    {"aten.special_laguerre_polynomial_l.n_scalar", polynomial<"laguerre">},
-    {"aten.special_laguerre_polynomial_l.x_scalar", polynomial<"laguerre">},
     {"aten.special_legendre_polynomial_p.default", polynomial<"legendre">},
-    {"aten.special_legendre_polynomial_p.n_scalar", polynomial<"legendre">},
-    {"aten.special_legendre_polynomial_p.x_scalar", polynomial<"legendre">},
     {"aten.special_modified_bessel_k0.default", of_element<"bessel_k0">},
     {"aten.special_modified_bessel_k1.default", of_element<"bessel_k1">},
     {"aten.special_ndtri.default", of_element<"inverse_normal">},
     {"aten.special_scaled_modified_bessel_k0.default", of_element<"scaled_bessel_k0">},
     {"aten.special_scaled_modified_bessel_k1.default", of_element<"scaled_bessel_k1">},
     {"aten.special_zeta.default", of_elements<"zeta">},
-    {"aten.special_zeta.other_scalar", of_elements<"zeta">},
-    {"aten.special_zeta.self_scalar", of_elements<"zeta">},
     {"prims.frexp.default", fraction_and_exponent},
     {"prims.nextafter.default", next_after},
 };

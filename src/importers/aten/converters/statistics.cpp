@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Composed reductions: ignoring NaN, order statistics, trapezoidal integration.
+// Quantiles, and the indices of triangles.
 #include <algorithm>
 #include <array>
-#include <cmath>
-#include <limits>
 
 #include "importers/aten/converters/converters.h"
 #include "importers/aten/converters/terms.h"

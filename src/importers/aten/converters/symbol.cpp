@@ -2,11 +2,11 @@
 // Arithmetic on sizes and scalars, and assertions. Unknown values are left open: only nodes that need them
 // are unsupported.
 #include <cmath>
-#include <limits>
 
 #include "importers/aten/converters/answers.h"
 #include "importers/aten/converters/building.h"
 #include "importers/aten/converters/converters.h"
+#include "importers/aten/converters/promotion.h"
 #include "ops/assertion.h"
 #include "ops/size_condition.h"
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Views: the same elements in another shape or order, and copies that inference can omit.
 #include <algorithm>
-#include <numeric>
 
 #include "importers/aten/converters/building.h"
 #include "importers/aten/converters/converters.h"

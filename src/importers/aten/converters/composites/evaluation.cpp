@@ -156,15 +156,19 @@ Argument Evaluation::called(const Expression& expression) {
 }
 
 Argument Evaluation::local_value(const Composite& composite, const Expression& expression) {
+  constexpr size_t kDeepest = 128;  // of a row that calls itself
+  call_.require(depth_ < kDeepest, "a formula of very many steps");
   Names inner;
   for (size_t i = 0; i < composite.parameters.size(); ++i)
     inner[composite.parameters[i]] =
         i < expression.parts.size() ? value_of(expression.parts[i]) : Argument{None{}};
   Names outer = std::exchange(names_, std::move(inner));
+  ++depth_;
   for (const Composite::Step& step : composite.steps) names_[step.name] = value_of(step.value);
   Argument result = composite.results.size() == 1 ? value_of(composite.results[0])
                                                   : Argument{ArgumentList(values_of(composite.results))};
   names_ = std::move(outer);
+  --depth_;
   return result;
 }
 

@@ -52,6 +52,7 @@ class Evaluation {
   Call& call_;
   InnerScope scope_;
   Names names_;
+  size_t depth_ = 0;  // of local rows
 };
 
 // A function that is neither an operator nor a row of the table: rank, size, len ...; null if it has another

@@ -53,6 +53,17 @@ Argument product_of_sizes(Evaluation& evaluation, Values values) {
   for (const Argument& size : *list) total = total * evaluation.size_of(size);
   return evaluation.argument_of(total);
 }
+Argument total(Evaluation& evaluation, Values values) {
+  Dim sum = 0;
+  const auto* list = std::get_if<ArgumentList>(&value_at(evaluation, values, 0).value);
+  evaluation.call().require(list != nullptr, "sizes that are not a list");
+  for (const Argument& size : *list) sum = sum + evaluation.size_of(size);
+  return evaluation.argument_of(sum);
+}
+Argument refuse(Evaluation& evaluation, Values values) {
+  const auto* reason = std::get_if<std::string>(&value_at(evaluation, values, 0).value);
+  evaluation.call().refuse(reason == nullptr ? "an argument of this kind" : *reason);
+}
 Argument length(Evaluation& evaluation, Values values) {
   const Argument& value = value_at(evaluation, values, 0);
   if (const auto* list = std::get_if<ArgumentList>(&value.value)) return {static_cast<int64_t>(list->size())};
@@ -133,6 +144,13 @@ bool is_same(const Argument& a, const Argument& b) {
     return other != nullptr && *dtype == *other;
   }
   return std::holds_alternative<None>(a.value) && std::holds_alternative<None>(b.value);
+}
+// None, or the same tensor.
+bool is_identical(Evaluation& evaluation, const Argument& a, const Argument& b) {
+  if (!evaluation.is_tensor(a) || !evaluation.is_tensor(b))
+    return std::holds_alternative<None>(a.value) && std::holds_alternative<None>(b.value);
+  Scope& scope = evaluation.scope();
+  return scope.tensor(std::get<ValueId>(a.value)) == scope.tensor(std::get<ValueId>(b.value));
 }
 bool has_size(Evaluation& evaluation, const Argument& value) {
   const auto* id = std::get_if<ValueId>(&value.value);
@@ -220,9 +238,11 @@ constexpr std::pair<std::string_view, CompositeFunction> kFunctions[] = {
     {"product", product_of_sizes},
     {"range", range},
     {"rank", rank},
+    {"refuse", refuse},
     {"result_type", result_type},
     {"shape", shape},
     {"size", size},
+    {"total", total},
 };
 
 }  // namespace
@@ -235,9 +255,7 @@ CompositeFunction find_composite_function(std::string_view name) {
 
 Argument plain_operation(Evaluation& evaluation, std::string_view name, std::span<const Argument> values) {
   if (name == "not") return {!evaluation.is_true(values[0])};
-  if (name == "is")
-    return {std::holds_alternative<None>(values[0].value) == std::holds_alternative<None>(values[1].value) &&
-            std::holds_alternative<None>(values[1].value)};
+  if (name == "is") return {is_identical(evaluation, values[0], values[1])};
   if (std::holds_alternative<ArgumentList>(values[0].value) && values.size() == 2)
     return joined_lists(evaluation, name, values);
   const bool compares = name == "==" || name == "!=" || name.front() == '<' || name.front() == '>';

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arguments of overloads in the table of composites for which torch's operator database has no samples."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+
+
+def _vectors(*shapes: tuple[int, ...]) -> list[torch.Tensor]:
+    generator = torch.Generator().manual_seed(0)
+    return [torch.rand(shape, generator=generator) for shape in shapes]
+
+
+def _layer(width: int) -> list[torch.Tensor]:
+    """Parameters of a layer of an encoder, in the order of its schema."""
+    return _vectors(
+        (3 * width, width),
+        (3 * width,),
+        (width, width),
+        (width,),
+        *[(width,)] * 4,
+        (6, width),
+        (6,),
+        (width, 6),
+        (width,),
+    )
+
+
+def by_hand(name: str) -> list[tuple[Any, ...]]:
+    return {**_of_layers(), **_of_functions()}.get(name, [])
+
+
+def _of_layers() -> dict[str, list[tuple[Any, ...]]]:
+    x, y, image = _vectors((3, 4), (3, 4), (1, 2, 4, 5))
+    (sequence,) = _vectors((2, 5, 8))
+    whole = torch.tensor([[True, False], [True, True]])
+    classes, ignored = torch.tensor([2, -100, 0]), torch.tensor([[[0, 1, 1, -100, 0]] * 4])
+    cell = [(*_vectors((12, 4), (12, 3)), *biases) for biases in (_vectors((12,), (12,)), (None, None))]
+    return {
+        "_native_multi_head_attention": [
+            (sequence, sequence, sequence, 8, 2, *_layer(8)[:4], None, False),
+            (
+                sequence,
+                sequence,
+                sequence,
+                8,
+                2,
+                *_layer(8)[:4],
+                torch.tensor([[False] * 5, [False] * 3 + [True] * 2]),
+                False,
+                True,
+                1,
+            ),
+        ],
+        "_safe_softmax": [
+            (torch.where(whole, 0.5, -math.inf) * torch.tensor([[1.0], [1.0]]), 1),
+            (x, 0, torch.float64),
+        ],
+        "_transformer_encoder_layer_fwd": [
+            (sequence, 8, 2, *_layer(8)[:4], *flags, 1e-5, *_layer(8)[4:])
+            for flags in ((False, False), (False, True), (True, False))
+        ],
+        "cross_entropy_loss": [
+            (x, classes),
+            (x, classes, y[0], 0, -100, 0.2),
+            (x, classes, y[0], 1, 2, 0.1),
+            (image[:, :, :, :5], ignored[:, :4], None, 2),
+            (x[0], classes[0]),
+            (x, y),
+        ],
+        "gru_cell": [
+            (x, torch.rand(3, 4), torch.rand(12, 4), torch.rand(12, 4)),
+            (x, y, *_vectors((12, 4), (12, 4), (12,), (12,))),
+        ],
+        "huber_loss": [(x, y), (x, 3 * y, 0, 0.5)],
+        "kl_div": [(x.log(), y), (x.log(), y.log(), 2, True), (x, y * 0, 0)],
+        "lstm_cell": [(x, [y[:, :3], y[:, 1:]], *weights) for weights in cell],
+        "nll_loss": [(x, classes), (x, classes, y[0], 0, 2), (x[0], classes[0], None, 2)],
+        "nll_loss_nd": [(image, ignored), (x, classes, y[0])],
+        "rnn_relu_cell": [(x, y[:, :3], torch.rand(3, 4) - 0.5, torch.rand(3, 3))],
+        "rnn_tanh_cell": [(x, y[:, :3], torch.rand(3, 4) - 0.5, torch.rand(3, 3))],
+    }
+
+
+def _of_functions() -> dict[str, list[tuple[Any, ...]]]:
+    x, y, matrix, image, volume = _vectors((3, 4), (3, 4), (2, 3), (1, 2, 4, 5), (1, 2, 4, 5, 3))
+    whole = torch.tensor([[True, False], [True, True]])
+    return {
+        "_conj_copy": [(torch.complex(x, y),)],
+        "_cdist_forward": [(x, y, 2.0, None), (image, volume[..., 0], 1.0, None)],
+        "_is_all_true": [(whole,), (whole[:, 0],)],
+        "_is_any_true": [(whole,), (~whole[:, 0],)],
+        "_prelu_kernel": [(x - 0.5, y[:1]), (image - 0.5, image[:, :, :1, :1])],
+        "_reshape_alias": [(x, [4, 3], [3, 1])],
+        "_unsafe_view": [(x, [2, 6])],
+        "_weight_int8pack_mm": [
+            (
+                torch.rand(32, 64).bfloat16(),
+                torch.randint(-9, 9, (32, 64), dtype=torch.int8),
+                torch.rand(32).bfloat16(),
+            )
+        ],
+        "block_diag": [([x, y[0], matrix],), ([x],)],
+        "cdist": [(x, y, 2.0, None), (x, matrix.new_ones(5, 4), 1.0)],
+        "clip": [(x, 0.2, 0.6), (x, None, 0.5)],
+        "frobenius_norm.dim": [(x, [1], True), (x, [0, 1])],
+        "lift_fresh_copy": [(x,)],
+        "linalg_matmul": [(matrix, x), (x[0], image.mT)],
+        "matrix_H": [(x,)],
+        "meshgrid": [([x[0], y[:, 0]],), ([x[0]],)],
+        "moveaxis.int": [(image, 1, -1)],
+        "norm.ScalarOpt_dim_dtype": [(x, None, [1], False, torch.float64)],
+        "norm.ScalarOpt_dtype": [(x, 3, torch.float64)],
+        "numpy_T": [(x,), (image,)],
+        "polar": [(x, y)],
+        "prims.amax": [(x, [0]), (x, None)],
+        "prims.amin": [(x, [1]), (x, None)],
+        "prims.clone": [(x,)],
+        "prims.reshape": [(x, [2, 6])],
+        "prims.squeeze": [(image, [0])],
+        "prims.sum": [(x, [0]), (x, None)],
+        "prims.transpose": [(image, [0, 2, 3, 1])],
+        "prims.view_of": [(x,)],
+        "reflection_pad1d": [(x, [1, 2])],
+        "reflection_pad2d": [(image, [1, 2, 3, 0])],
+        "reflection_pad3d": [(volume, [1, 2, 3, 0, 1, 1])],
+        "replication_pad1d": [(x, [1, 2])],
+        "replication_pad2d": [(image, [1, 2, 3, 0])],
+        "replication_pad3d": [(volume, [1, 2, 3, 0, 1, 1])],
+        "type_as": [(x, whole), (whole, x)],
+        "unsafe_split_with_sizes": [(x, [1, 3], 1)],
+    }
