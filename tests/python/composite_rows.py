@@ -164,8 +164,8 @@ def _of_database(row: Row) -> Iterator[tuple[tuple, dict[str, Any]]]:
     for op in op_db:
         aliases = {alias.name.rpartition(".")[2] for alias in op.aliases or ()}
         if names & {op.name, op.aten_name, op.name.rpartition(".")[2], *aliases}:
-            for dtype in set(_SAMPLE_DTYPES) & op.supported_dtypes("cpu"):
-                if dtype.is_complex == (row.kind == "complex"):
+            for dtype in _SAMPLE_DTYPES:
+                if dtype in op.supported_dtypes("cpu") and dtype.is_complex == (row.kind == "complex"):
                     for sample in op.sample_inputs("cpu", dtype, requires_grad=False):
                         yield (sample.input, *sample.args), dict(sample.kwargs)
 
