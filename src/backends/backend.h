@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -64,6 +65,8 @@ struct LoweredStep {
   // What else computes the same from the same arguments: the predicted faster ones first. Only for targets
   // that time them.
   std::vector<LoweredKernel> others;
+  // Of a collective: the kernel by which GPUs that reach each other's memory do it themselves.
+  std::optional<LoweredKernel> by_peers;
   std::string site;  // set by the compiler: the digest of what is computed, where there are others
 
   LoweredKernel* kernel() { return std::get_if<LoweredKernel>(&action); }

@@ -50,6 +50,7 @@ struct DeviceCollective {
   DType dtype = DType::kF32;      // of what is reduced
   Communicator* group = nullptr;  // that the queue has opened; null: of this rank alone
   int source = 0;                 // kBroadcast
+  ImageId image = kNoId;          // of the engine: a kernel that reduces over memory of the other ranks' devices
   // kAllReduce: of a tensor; kReduceScatter: of a result; kAllToAll: of a row, which all ranks have in common
   size_t elements = 0;
   size_t bytes = 0;                    // of the operand; kAllToAll of several ranks: of a row
@@ -96,6 +97,12 @@ struct CallFailure {
   int64_t status = 0;  // a loops::KernelStatus
 };
 
+// How the collectives of a group will be done, on all ranks alike.
+struct OpenedGroup {
+  std::string over_host;  // why the devices cannot do them; "": they can
+  std::string no_peers;   // why a library does short reductions too; "": devices do them themselves
+};
+
 // Where one context's work on one device goes, in order. Used by one thread at a time.
 class Queue {
  public:
@@ -106,11 +113,10 @@ class Queue {
   // Until all work is done; the first failure since the last that was told.
   virtual std::optional<CallFailure> wait() { return std::nullopt; }
   virtual size_t scratch_bytes() const { return 0; }  // that it holds
-  // Before the first collective over the group in this queue; all of its ranks call it. Why the devices
-  // cannot do them, on all ranks alike; "": they can. DeviceError INGOT-D35x if a rank is missing. `program`:
-  // BoundGroups::program.
-  virtual std::string open_group(Communicator& /*group*/, uint64_t /*program*/) {
-    return "this backend has no collectives";
+  // Before the first collective over the group in this queue; all of its ranks call it. DeviceError
+  // INGOT-D35x if a rank is missing. `program`: BoundGroups::program.
+  virtual OpenedGroup open_group(Communicator& /*group*/, uint64_t /*program*/) {
+    return {.over_host = "this backend has no collectives", .no_peers = {}};
   }
   // Before the host reads a value that work on `stream` makes: the next wait covers it. DeviceError if the
   // caller records what is enqueued there.

@@ -94,6 +94,9 @@ std::vector<LoweredStep> lower_node(const Node& node, const Backend& backend, co
     std::vector<LoweredStep> steps = backend.lower(node, symbols, target);
     for (LoweredStep& step : steps) {
       if (LoweredKernel* kernel = step.kernel()) set_image(*kernel, images);
+      if (!step.by_peers) continue;
+      set_image(*step.by_peers, images);
+      std::get<RoutineStep>(step.action).image = step.by_peers->launch.image;
     }
     return steps;
   }

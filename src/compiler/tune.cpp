@@ -194,11 +194,13 @@ class Tuner {
 };
 
 template <typename Visit>
-void visit_launches(Program& program, const Visit& visit) {
+void visit_images(Program& program, const Visit& visit) {
   for (Step& step : program.steps) {
-    if (auto* kernel = step.as<KernelStep>()) visit(kernel->launch);
+    if (auto* kernel = step.as<KernelStep>()) visit(kernel->launch.image);
+    if (auto* routine = step.as<RoutineStep>(); routine != nullptr && routine->image != kNoId)
+      visit(routine->image);
   }
-  for (Program& nested : program.nested) visit_launches(nested, visit);
+  for (Program& nested : program.nested) visit_images(nested, visit);
 }
 
 }  // namespace
@@ -230,13 +232,13 @@ TuningReport tune(EngineData& engine, std::span<const TunableStep> steps, const 
 void drop_unused_images(EngineData& engine) {
   std::map<ImageId, ImageId> kept;
   std::vector<Image> images;
-  const auto keep = [&](Launch& launch) {
-    const auto [entry, is_new] = kept.try_emplace(launch.image, static_cast<ImageId>(images.size()));
-    if (is_new) images.push_back(std::move(engine.images[launch.image]));
-    launch.image = entry->second;
+  const auto keep = [&](ImageId& image) {
+    const auto [entry, is_new] = kept.try_emplace(image, static_cast<ImageId>(images.size()));
+    if (is_new) images.push_back(std::move(engine.images[image]));
+    image = entry->second;
   };
-  visit_launches(engine.init, keep);
-  visit_launches(engine.main, keep);
+  visit_images(engine.init, keep);
+  visit_images(engine.main, keep);
   engine.images = std::move(images);
 }
 

@@ -67,6 +67,7 @@ uint64_t collective_tag(const EngineData& data) {
     text += fmt::format("{} {} {} {}\n", routine.routine, position_of(uses, *group_of(step)),
                         number_of(step, "source", 0),
                         operand == kNoId ? "" : name(program.buffers[operand].type.dtype));
+    if (routine.image != kNoId) text += "peers\n";
     if (const auto* reduction = find_attribute<std::string>(routine, "reduction")) text += *reduction + "\n";
   });
   if (is_for_all)

@@ -117,6 +117,7 @@ struct KernelStep {     // runs a kernel binary of a backend
 struct RoutineStep {  // runs a host routine; an absent optional argument is a use of kNoId
   std::string routine;
   NamedValues attributes;
+  ImageId image = kNoId;  // of a collective: by which GPUs do it themselves (DeviceCollective::image)
 };
 struct CopyStep {};  // uses[0] -> uses[1], same storage bytes, possibly between places
 

@@ -144,6 +144,7 @@ class ProgramReader : FlatReader {
                   .constants = numbers(source.constants())};
     std::string backend = text(source.backend()), routine = text(source.routine());
     NamedValues attributes = read_attributes(*this, source.attributes());
+    const ImageId image = kind == StepNumber::kRoutine ? std::exchange(launch.image, kNoId) : kNoId;
     const bool has_launch = launch != Launch{} || !backend.empty();
     const bool has_routine = !routine.empty() || !attributes.empty();
     require(kind == StepNumber::kKernel || !has_launch, "a step has a launch but runs no kernel");
@@ -154,7 +155,7 @@ class ProgramReader : FlatReader {
       case StepNumber::kKernel:
         return KernelStep{std::move(backend), std::move(launch)};
       case StepNumber::kRoutine:
-        return RoutineStep{std::move(routine), std::move(attributes)};
+        return RoutineStep{std::move(routine), std::move(attributes), image};
       case StepNumber::kProgram:
         return nested_programs(source);
       case StepNumber::kCopy:

@@ -5,6 +5,7 @@
 
 #include <fmt/core.h>
 
+#include "engine/group_uses.h"
 #include "support/error.h"
 #include "types/layout_rules.h"
 
@@ -35,8 +36,12 @@ void check_copy(const Program& program, const Step& step) {
 }
 
 // Routines see dense row-major tensors, and may read an operand after they have begun to write.
-void check_routine(const Program& program, const Step& step, const RoutineStep& routine) {
+void check_routine(const Program& program, const Step& step, const RoutineStep& routine, size_t images) {
   require(!routine.routine.empty(), step.name, "lacks the name of a routine");
+  require(routine.image == kNoId || routine.image < images, step.name,
+          "runs a kernel binary that the engine lacks");
+  require(routine.image == kNoId || is_device_collective(step), step.name,
+          "has a kernel binary but is no collective of GPUs");
   const auto root_of = [&](const BufferUse& use) {
     return use.buffer == kNoId ? kNoId : root_buffer(program, use.buffer);
   };
@@ -118,7 +123,7 @@ struct ActionRules {
     }
     check_kernel(program, step, kernel, images);
   }
-  void operator()(const RoutineStep& routine) const { check_routine(program, step, routine); }
+  void operator()(const RoutineStep& routine) const { check_routine(program, step, routine, images); }
   void operator()(CopyStep) const { check_copy(program, step); }
   void operator()(BranchStep) const { check_branch(program, step); }
   void operator()(const LoopStep& loop) const { check_loop(program, step, loop); }

@@ -152,6 +152,7 @@ class ProgramWriter {
     }
     const StepFields fields = std::visit(StepWriter{}, step.action);
     const Launch& launch = fields.kernel.launch;
+    const ImageId image = fields.kind == StepNumber::kRoutine ? fields.routine.image : launch.image;
     const auto name = builder_.CreateString(step.name),
                backend = builder_.CreateString(fields.kernel.backend);
     const auto routine = builder_.CreateString(fields.routine.routine);
@@ -160,7 +161,7 @@ class ProgramWriter {
         write_all(builder_, step.binds, [&](const SymbolBinding& binding) { return write(binding); });
     return file::CreateStep(
         builder_, static_cast<uint8_t>(fields.kind), name, backend, builder_.CreateVector(buffers),
-        builder_.CreateVector(access), launch.image, builder_.CreateVector(slots(launch.symbols)),
+        builder_.CreateVector(access), image, builder_.CreateVector(slots(launch.symbols)),
         builder_.CreateVector(slots(launch.sizes)), builder_.CreateVector(launch.constants), routine,
         attributes, binds, step.host_sees_result, static_cast<uint8_t>(fields.control),
         builder_.CreateVector(step.nested()), builder_.CreateVector(step.nodes), dims_.add(step.operations),

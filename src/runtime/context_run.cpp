@@ -171,8 +171,8 @@ void Context::open_groups() {
   const Log& log = engine_->host().log();
   const LoadedBackends& backends = engine_->backends();
   Queue& queue = *state_->queues[backends.position(engine_->data().devices.front())];
-  open_device_groups(state_->groups, queue, [&](const std::string& line) {
-    if (log.wants(LogLevel::kWarning)) log.write(LogLevel::kWarning, line);
+  open_device_groups(state_->groups, queue, [&](LogLevel level, const std::string& line) {
+    if (log.wants(level)) log.write(level, line);
   });
   state_->has_unopened_groups = false;
 }

@@ -139,6 +139,7 @@ void resolve(const RunResources& resources, const ExecutableStep& step, Frame& f
                              .attributes = routine.attributes,
                              .pool = &resources.pool},
                             bound == nullptr ? nullptr : bound->group.get());
+  own.collective.image = routine.image;
   own.is_on_host = own.collective.group != nullptr && !bound->on_device;
   own.is_known = true;
   frame.calls[index].collective = &own.collective;
@@ -152,13 +153,17 @@ bool has_device_collectives(const Program& program) {
 }
 
 void open_device_groups(BoundGroups& groups, Queue& queue,
-                        const std::function<void(const std::string& line)>& tell) {
+                        const std::function<void(LogLevel level, const std::string& line)>& tell) {
   for (BoundGroups::Bound& bound : groups.groups) {
     if (bound.group->size() == 1) continue;
-    const std::string reason = queue.open_group(*bound.group, groups.program);
-    bound.on_device = reason.empty();
+    const OpenedGroup opened = queue.open_group(*bound.group, groups.program);
+    bound.on_device = opened.over_host.empty();
     if (!bound.on_device)
-      tell(fmt::format("collectives of the group '{}' go over the host: {}", bound.name, reason));
+      tell(LogLevel::kWarning,
+           fmt::format("collectives of the group '{}' go over the host: {}", bound.name, opened.over_host));
+    else if (!opened.no_peers.empty())
+      tell(LogLevel::kInfo, fmt::format("devices of the group '{}' do not reduce over each other's memory: {}",
+                                        bound.name, opened.no_peers));
   }
 }
 

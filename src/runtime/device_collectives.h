@@ -3,6 +3,7 @@
 #pragma once
 
 #include "routines/communicator.h"
+#include "runtime/log.h"
 #include "runtime/run_plan.h"
 #include "runtime/run_resources.h"
 
@@ -12,9 +13,9 @@ namespace ingot::core {
 bool has_device_collectives(const Program& program);
 
 // Opens the groups in the queue of the device, once per context. `tell`: of each that has to go over the
-// host, with the reason.
+// host or by a library alone, with the reason.
 void open_device_groups(BoundGroups& groups, Queue& queue,
-                        const std::function<void(const std::string& line)>& tell);
+                        const std::function<void(LogLevel level, const std::string& line)>& tell);
 
 // Tells the calls of steps [first, last) what they are. False if a step of them has to go over the host.
 bool resolve_collectives(const RunResources& resources, const Executable& executable, Frame& frame,

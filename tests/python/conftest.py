@@ -48,20 +48,20 @@ def kernels_check_themselves() -> Iterator[None]:
 
 _FAKE_DRIVER = Path(__file__).with_name("fake_cuda_driver.cpp")
 _FAKE_NCCL = Path(__file__).with_name("fake_nccl.cpp")
+_SOURCES = Path(__file__).parents[2] / "src"
+_COMPILE = ["c++", "-std=c++20", "-shared", "-fPIC", "-Wall", "-Wextra", "-Werror", f"-I{_SOURCES}"]
 
 
 @pytest.fixture(scope="session")
 def fake_driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a driver for GPUs that computes nothing, for LD_LIBRARY_PATH."""
     folder = tmp_path_factory.mktemp("driver")
-    command = ["c++", "-std=c++20", "-shared", "-fPIC", "-Wall", "-Wextra", "-Werror", _FAKE_DRIVER, "-o"]
-    subprocess.run([*command, folder / "libcuda.so.1"], check=True)
+    subprocess.run([*_COMPILE, _FAKE_DRIVER, "-o", folder / "libcuda.so.1"], check=True)
     return folder
 
 
 @pytest.fixture(scope="session")
 def fake_nccl(fake_driver: Path) -> Path:
     """The same folder, with a library of collectives that works on that driver."""
-    command = ["c++", "-std=c++20", "-shared", "-fPIC", "-Wall", "-Wextra", "-Werror", _FAKE_NCCL, "-o"]
-    subprocess.run([*command, fake_driver / "libnccl.so.2"], check=True)
+    subprocess.run([*_COMPILE, _FAKE_NCCL, "-o", fake_driver / "libnccl.so.2"], check=True)
     return fake_driver

@@ -2,7 +2,8 @@
 // A libcuda.so.1 for machines without a GPU: device memory is memory of the host, each stream is a thread
 // that runs copies in order, and launches compute nothing. FAKE_GPUS is how many GPUs there are (1), FAKE_GPU
 // their compute capability (90). At exit it prints what it was asked for, so that tests of the executor see
-// what a GPU would do. Calls that need the context of a GPU, and are made in another, are counted.
+// what a GPU would do. Calls that need the context of a GPU, and are made in another, are counted. With FAKE_PEERS
+// GPUs reach each other's memory, also in other processes, and the kernels with which ranks reduce do so.
 #include <atomic>
 #include <condition_variable>
 #include <cstddef>
@@ -22,6 +23,8 @@
 #include <utility>
 #include <vector>
 
+#include "fake_peers.h"
+
 namespace {
 
 using Work = std::function<void()>;
@@ -30,6 +33,7 @@ constexpr int kMostDevices = 8;
 // What a handle points to. `device`: that of the context in which it was made.
 struct Object {
   int device;
+  PeerKernel kernel = nullptr;  // of functions that compute something
 };
 struct Event : Object {
   std::shared_ptr<std::atomic<bool>> done;  // of the last record
@@ -131,7 +135,9 @@ struct Summary {
                                                {graph_launches.load(), "graph launches"},
                                                {static_cast<int>(allocated.size()), "allocations left"}});
     text += "fake GPU: " +
-            numbers({{fetches.load(), "copies from pinned memory"}, {compiled.load(), "modules of PTX"}});
+            numbers({{fetches.load(), "copies from pinned memory"},
+                     {compiled.load(), "modules of PTX"},
+                     {peer_kernels.load(), "reductions by peers"}});
     for (int device = 0; count() > 1 && device < count(); ++device)
       text += "fake GPU " + std::to_string(device) + ": " + numbers({{used[device].load(), "launches"}});
     if (count() > 1)
@@ -196,13 +202,14 @@ int cuModuleLoadData(void** module, const void* code) {
   return make<Object>(module);
 }
 int cuModuleUnload(void* module) { return delete own<Object>(module), 0; }
-int cuModuleGetFunction(void** function, void* module, const char*) {
-  return *function = own<Object>(module), 0;
+int cuModuleGetFunction(void** function, void* module, const char* name) {
+  own<Object>(module)->kernel = find_peer_kernel(name);
+  return *function = module, 0;
 }
 int cuFuncSetAttribute(void*, int, int) { return 0; }
 int cuFuncGetAttribute(int* value, int, void*) { return *value = 0, 0; }
 int cuMemAlloc_v2(Address* address, size_t bytes) {
-  void* const memory = std::calloc(bytes, 1);
+  void* const memory = allocate_shared(bytes);
   if (memory == nullptr) return 2;
   const std::scoped_lock lock(mutex);
   allocated[memory] = current_device();
@@ -218,8 +225,17 @@ int cuMemFree_v2(Address address) {
     allocated.erase(found);
   }
   for (Stream* stream : streams) stream->wait();  // as a GPU does
-  return std::free(memory), 0;
+  return free_shared(memory), 0;
 }
+int cuCtxEnablePeerAccess(void*, unsigned) { return has_peers() ? 0 : 217; }
+int cuIpcGetMemHandle(SharedMemory* handle, Address address) {
+  return share(reinterpret_cast<void*>(address), *handle) ? 0 : 801;
+}
+int cuIpcOpenMemHandle_v2(Address* address, SharedMemory handle, unsigned) {
+  void* const memory = open_shared(handle);
+  return *address = reinterpret_cast<Address>(memory), memory == nullptr ? 201 : 0;
+}
+int cuIpcCloseMemHandle(Address address) { return free_shared(reinterpret_cast<void*>(address)), 0; }
 int cuMemHostAlloc(void** memory, size_t bytes, unsigned) {
   *memory = std::calloc(bytes, 1);
   const std::scoped_lock lock(mutex);
@@ -289,10 +305,11 @@ int cuStreamWaitEvent(void* stream, void* event, unsigned) {
 }
 int cuTensorMapEncodeTiled(void*, ...) { return 0; }
 int cuTensorMapEncodeIm2col(void*, ...) { return 0; }
-int cuLaunchKernelEx(const void* config, void* function, void**, void**) {
+int cuLaunchKernelEx(const void* config, void* function, void** arguments, void**) {
   void* stream = nullptr;
   std::memcpy(&stream, static_cast<const char*>(config) + 32, sizeof(stream));
-  own<Object>(function);
+  if (const PeerKernel kernel = own<Object>(function)->kernel; kernel != nullptr)
+    own<Stream>(stream)->add([kernel, given = peer_arguments(arguments)] { kernel(given); });
   const bool is_run = own<Stream>(stream)->captured == nullptr;
   used[current_device()] += is_run ? 1 : 0;
   return launches += is_run ? 1 : 0, 0;

@@ -15,6 +15,7 @@
 #include "backends/cuda/compile/nvrtc.h"
 #include "backends/cuda/compile/passes.h"
 #include "backends/cuda/compile/precision.h"
+#include "backends/cuda/compile/peer_text.h"
 #include "backends/cuda/compile/prelude.h"
 #include "backends/cuda/compile/routine_kernels.h"
 #include "backends/cuda/compile/row_statistics.h"
@@ -107,6 +108,16 @@ LoweredKernel kernel_of_template(const TemplateKernel& kernel, const Node& node,
           .key = kernel.text,
           .compile = [text = prelude() + kernel.text, name = std::string(node.op->name),
                       device = target.device] { return compile_unit(text, name, device); }};
+}
+
+LoweredKernel kernel_of_peers(const Node& node, const Target& target) {
+  const std::string text = write_peer_kernel(node).text;
+  return {.tactic = {},
+          .launch = {},
+          .key = text,
+          .compile = [text = prelude() + text, name = peer_entry(node), device = target.device] {
+            return compile_unit(text, name, device);
+          }};
 }
 
 // The step of `kernel` for `node`: its arguments are the node's operands that are given to kernels, then
@@ -202,7 +213,11 @@ bool knows_statistics(const Members& members, const Node& contraction) {
 }
 
 LoweredStep lower_as_routine(const Node& node, const SymbolTable& symbols, const Target& target) {
-  if (is_collective_of_nccl(node)) return lower_collective(node);
+  if (is_collective_of_nccl(node)) {
+    LoweredStep step = lower_collective(node);
+    if (has_peer_kernel(node)) step.by_peers = kernel_of_peers(node, target);
+    return step;
+  }
   if (!has_routine_kernel(node)) return lower_routine(node);
   return lower_template(kernel_of_template(write_routine(node, symbols), node, target), members_of(node),
                         node, node.results);

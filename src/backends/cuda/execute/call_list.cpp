@@ -36,15 +36,28 @@ void CallList::add_fetch(const void* from, void* to, size_t bytes) {
 }
 
 void CallList::add_collective(NcclGroup& group, const DeviceCollective& own, const void* from, void* to) {
-  auto use = std::ranges::find(groups_, &group, &GroupUse::group);
-  if (use == groups_.end()) use = groups_.insert(groups_.end(), {&group, 0, 0});
+  add_use(group, own, Way::kNccl);
   words_.insert(words_.end(), {kCollectiveWord, kCollective + 2 * own.sent.size(), address(&group),
                                address(from), address(to), packed(own), own.elements, own.bytes});
-  for (const uint64_t word : {packed(own), uint64_t{own.elements}, uint64_t{own.bytes}})
-    use->history = extended_history(use->history, word);
-  use->elements += own.elements;
   words_.insert(words_.end(), own.sent.begin(), own.sent.end());
   words_.insert(words_.end(), own.received.begin(), own.received.end());
+}
+
+void CallList::add_peer_kernel(NcclGroup& group, const DeviceCollective& own, Handle function,
+                               const void* from, void* to) {
+  add_use(group, own, Way::kPeers);
+  add_launch(function, peer_blocks(own.bytes), kPeerThreads, 0);
+  for (const uint64_t word : {address(from), address(to), Address{own.elements}}) add_argument(word);
+  for (const uint64_t word : group.peers().arguments()) add_argument(word);
+}
+
+void CallList::add_use(NcclGroup& group, const DeviceCollective& own, Way way) {
+  auto use = std::ranges::find(groups_, &group, &GroupUse::group);
+  if (use == groups_.end()) use = groups_.insert(groups_.end(), {&group, 0, 0});
+  for (const uint64_t word :
+       {packed(own), uint64_t{own.elements}, uint64_t{own.bytes}, static_cast<uint64_t>(way)})
+    use->history = extended_history(use->history, word);
+  use->elements += own.elements;
 }
 
 void CallList::enqueue_collective(const uint64_t* words, Handle stream) const {

@@ -36,6 +36,9 @@ class CallList {
   void add_wait(uint32_t fetch);
   // A collective of ranks; the group outlives the list.
   void add_collective(NcclGroup& group, const DeviceCollective& collective, const void* from, void* to);
+  // The same by a kernel of the GPUs themselves: a launch.
+  void add_peer_kernel(NcclGroup& group, const DeviceCollective& collective, Handle function, const void* from,
+                       void* to);
   // Records event `number` of those that `enqueue` gets, also at each replay.
   void add_mark(uint32_t number);
   // Arguments follow by `add_argument`, then tensor maps by `add_map`.
@@ -52,6 +55,8 @@ class CallList {
                std::span<const Handle> marks = {});
 
  private:
+  enum class Way : uint8_t { kNccl, kPeers };
+  void add_use(NcclGroup& group, const DeviceCollective& own, Way way);
   void enqueue_collective(const uint64_t* words, Handle stream) const;
   void encode_maps(const Driver& driver, const uint64_t* words, size_t count);
 

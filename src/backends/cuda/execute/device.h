@@ -39,6 +39,7 @@ class Device final : public DeviceMemory {
   const std::array<char, 16>& unique_number() const { return unique_number_; }
   const std::string& model() const { return model_; }  // "NVIDIA H200"
   int index() const { return index_; }
+  Handle context() const { return context_; }
   // Makes its context current in the calling thread, for calls of the driver.
   [[nodiscard]] CurrentContext enter() const { return {driver_, context_}; }
 

@@ -39,6 +39,10 @@ const char* find_all(void* library, Driver& driver) {
   get("cuFuncGetAttribute", driver.function_attribute);
   get("cuMemAlloc_v2", driver.allocate);
   get("cuMemFree_v2", driver.free);
+  get("cuCtxEnablePeerAccess", driver.enable_peer_access);
+  get("cuIpcGetMemHandle", driver.share_memory);
+  get("cuIpcOpenMemHandle_v2", driver.open_shared_memory);
+  get("cuIpcCloseMemHandle", driver.close_shared_memory);
   get("cuMemHostAlloc", driver.allocate_host);
   get("cuMemFreeHost", driver.free_host);
   get("cuMemGetInfo_v2", driver.memory_info);

@@ -16,6 +16,10 @@ struct LaunchAttribute {  // CUlaunchAttribute
   int64_t value[8];
 };
 
+struct IpcHandle {  // CUipcMemHandle
+  char bytes[64];
+};
+
 struct LaunchConfig {  // CUlaunchConfig
   uint32_t grid[3], block[3];
   uint32_t shared_bytes;
@@ -44,6 +48,11 @@ struct Driver {
   int (*function_attribute)(int*, int, Handle);
   int (*allocate)(Address*, size_t);
   int (*free)(Address);
+  // Memory that another GPU or process reaches.
+  int (*enable_peer_access)(Handle context, unsigned);  // of the current context to memory of that one
+  int (*share_memory)(IpcHandle*, Address);
+  int (*open_shared_memory)(Address*, IpcHandle, unsigned);
+  int (*close_shared_memory)(Address);
   int (*allocate_host)(void**, size_t, unsigned);
   int (*free_host)(void*);
   int (*memory_info)(size_t* free, size_t* total);

@@ -40,7 +40,8 @@ Handle load_function(const Image& image, std::span<const std::byte> code, Images
   check(driver, driver.load_module(&module, code.data()), "cuModuleLoadData");
   images.may_overlap = images.may_overlap && parse_architecture(device_of(image))->number >= kFirstToOverlap;
   images.modules.push_back(module);
-  check(driver, driver.function(&function, module, kEntry), "cuModuleGetFunction");
+  const char* const entry = image.kernel.starts_with(kPeerEntry) ? image.kernel.c_str() : kEntry;
+  check(driver, driver.function(&function, module, entry), "cuModuleGetFunction");
   int declared = 0;
   check(driver, driver.function_attribute(&declared, kStaticShared, function), "cuFuncGetAttribute");
   check(driver,

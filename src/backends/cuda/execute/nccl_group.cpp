@@ -74,15 +74,40 @@ void NcclGroup::meet(uint64_t program) {
     const CurrentContext current = device_.enter();
     if (const int result = nccl_->make_id(&own.id); result != kNcclSuccess) own.refuse(problem_of(result));
   }
+  std::string missing_peers;
+  peers_ = PeerMemory::make(device_, missing_peers);
+  if (peers_ != nullptr)
+    own.peer = peers_->handle();
+  else
+    own.refuse_peers(missing_peers);
   const std::vector<Introduction> all = meeting.exchange(own);
   reason_ = reason_against(all);
-  if (!reason_.empty()) return;
+  if (!reason_.empty()) {
+    peers_ = nullptr;
+    return;
+  }
   Introduction outcome;
   if (!start(all[0].id)) outcome.refuse(reason_);
-  reason_ = first_refusal(meeting.exchange(outcome));
+  if (first_peer_refusal(all).empty()) outcome.refuse_peers(connect_peers(all));
+  const std::vector<Introduction> outcomes = meeting.exchange(outcome);
+  reason_ = first_refusal(outcomes);
+  peer_reason_ = first_peer_refusal(first_peer_refusal(all).empty() ? outcomes : all);
+  if (!reason_.empty() || !peer_reason_.empty()) peers_ = nullptr;
   if (reason_.empty()) return;
   if (communicator_ != nullptr) nccl_->abort(communicator_);
   communicator_ = nullptr;
+}
+
+// Why this rank cannot reach the memory of the others; "": it can.
+std::string NcclGroup::connect_peers(const std::vector<Introduction>& all) {
+  std::vector<PeerHandle> handles;
+  for (const Introduction& each : all) handles.push_back(each.peer);
+  return peers_->connect(handles, group_->rank());
+}
+
+bool NcclGroup::is_by_peers(const DeviceCollective& own) const {
+  return peers_ != nullptr && own.image != kNoId &&
+         own.bytes <= static_cast<size_t>(most_peer_bytes(group_->size()));
 }
 
 // False, with the reason, if NCCL cannot; throws if a rank is missing.
@@ -150,6 +175,7 @@ void NcclGroup::end(std::string_view code, const std::string& text) {
   if (!text_.empty()) return;
   code_ = code;
   text_ = text.empty() ? "the group has ended" : text;
+  if (peers_ != nullptr) peers_->end();
   if (communicator_ != nullptr) nccl_->abort(communicator_);
   communicator_ = nullptr;
 }
@@ -311,6 +337,9 @@ NcclGroup::~NcclGroup() {
   Handle context = nullptr;
   if (device_.driver().current_context(&context) != 0) return;  // the process ends, the driver has ended
   const CurrentContext current = device_.enter();
+  // Ranks that failed may still write into each other's memory.
+  if (!text_.empty()) static_cast<void>(peers_.release());
+  peers_ = nullptr;
   if (communicator_ != nullptr) nccl_->destroy(communicator_);
   for (const Watched& each : watched_)
     if (each.event != nullptr) device_.driver().destroy_event(each.event);

@@ -12,6 +12,8 @@
 
 #include "backends/cuda/execute/device.h"
 #include "backends/cuda/execute/nccl.h"
+#include "backends/cuda/execute/nccl_meeting.h"
+#include "backends/cuda/execute/peer_memory.h"
 #include "routines/communicator.h"
 
 namespace ingot::core::cuda {
@@ -33,6 +35,10 @@ class NcclGroup final : public DeviceGroup {
 
   // Before work with collectives is enqueued for the first time: all ranks have to be about to do the same.
   void agree(const ExchangeTag& tag);
+  // Whether the GPUs of the ranks do it themselves, by the kernel that it names: on all ranks alike.
+  bool is_by_peers(const DeviceCollective& collective) const;
+  const PeerMemory& peers() const { return *peers_; }
+  const std::string& peer_reason() const { return peer_reason_; }  // why there are none
   // Enqueues a collective, also while the stream is captured.
   void enqueue(const DeviceCollective& collective, const void* from, void* to, Handle stream);
   // Work with collectives has been enqueued on `stream`, which is not captured: watches it to its end.
@@ -50,6 +56,7 @@ class NcclGroup final : public DeviceGroup {
   };
 
   void meet(uint64_t program);
+  std::string connect_peers(const std::vector<Introduction>& all);
   bool start(const NcclId& id);
   int wait_for(int result);
   void finish(int result, const char* call);
@@ -65,7 +72,8 @@ class NcclGroup final : public DeviceGroup {
   Device& device_;
   const Nccl* nccl_ = nullptr;
   Handle communicator_ = nullptr;
-  std::string reason_;
+  std::string reason_, peer_reason_;
+  std::unique_ptr<PeerMemory> peers_;  // null if a rank cannot reach another's
   std::unordered_set<uint64_t> agreed_;  // what all ranks are known to have
   const uint32_t forks_ = fork_count();
 

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <span>
+#include <string_view>
 
 #include <fmt/core.h>
 
@@ -15,13 +17,24 @@ std::string version_text(int32_t version) {
   return fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);
 }
 
+// As much as has room.
+void copy_text(std::string_view text, std::span<char> to) {
+  const size_t length = std::min(text.size(), to.size() - 1);
+  std::memcpy(to.data(), text.data(), length);
+  to[length] = '\0';
+}
+
+template <size_t size>
+std::string first_text(const std::vector<Introduction>& ranks, char (Introduction::*text)[size]) {
+  for (size_t rank = 0; rank < ranks.size(); ++rank)
+    if ((ranks[rank].*text)[0] != '\0') return fmt::format("rank {}: {}", rank, ranks[rank].*text);
+  return {};
+}
+
 }  // namespace
 
-void Introduction::refuse(const std::string& reason) {
-  const size_t length = std::min(reason.size(), sizeof(refusal) - 1);
-  std::memcpy(refusal, reason.data(), length);
-  refusal[length] = '\0';
-}
+void Introduction::refuse(const std::string& reason) { copy_text(reason, refusal); }
+void Introduction::refuse_peers(const std::string& reason) { copy_text(reason, peer_refusal); }
 
 Introduction introduce(const Device& device, const Nccl* nccl, const char* missing) {
   Introduction own;
@@ -41,14 +54,18 @@ std::vector<Introduction> NcclMeeting::exchange(const Introduction& own) {
   for (Introduction& each : all) received.push_back({reinterpret_cast<std::byte*>(&each), sizeof(each)});
   group_.exchange(sent, received, {program_, short_hash("collectives on GPUs"), 0});
   all[static_cast<size_t>(group_.rank())] = own;
-  for (Introduction& each : all) each.refusal[sizeof(each.refusal) - 1] = '\0';
+  for (Introduction& each : all) {
+    each.refusal[sizeof(each.refusal) - 1] = '\0';
+    each.peer_refusal[sizeof(each.peer_refusal) - 1] = '\0';
+  }
   return all;
 }
 
 std::string first_refusal(const std::vector<Introduction>& ranks) {
-  for (size_t rank = 0; rank < ranks.size(); ++rank)
-    if (ranks[rank].refusal[0] != '\0') return fmt::format("rank {}: {}", rank, ranks[rank].refusal);
-  return {};
+  return first_text(ranks, &Introduction::refusal);
+}
+std::string first_peer_refusal(const std::vector<Introduction>& ranks) {
+  return first_text(ranks, &Introduction::peer_refusal);
 }
 
 std::string reason_against(const std::vector<Introduction>& ranks) {

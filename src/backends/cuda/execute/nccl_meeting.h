@@ -8,6 +8,7 @@
 
 #include "backends/cuda/execute/device.h"
 #include "backends/cuda/execute/nccl.h"
+#include "backends/cuda/execute/peer_memory.h"
 #include "routines/communicator.h"
 
 namespace ingot::core::cuda {
@@ -17,8 +18,11 @@ struct Introduction {
   char gpu[16] = {};       // its unique number
   NcclId id = {};          // of the communicator; of rank 0
   char refusal[236] = {};  // why this rank cannot; "": it can
+  PeerHandle peer;         // its mailbox; without a machine: it has none, and the reason is next
+  char peer_refusal[128] = {};
 
   void refuse(const std::string& reason);
+  void refuse_peers(const std::string& reason);
 };
 
 // `nccl`: null if it is `missing`.
@@ -36,6 +40,8 @@ class NcclMeeting {
 
 // "rank 1: ..."; "" if nobody refuses.
 std::string first_refusal(const std::vector<Introduction>& ranks);
+// The same of why ranks cannot reach each other's memory.
+std::string first_peer_refusal(const std::vector<Introduction>& ranks);
 // Also: NCCL of other versions, or ranks that share a GPU.
 std::string reason_against(const std::vector<Introduction>& ranks);
 

@@ -68,11 +68,11 @@ std::optional<CallFailure> CudaQueue::run(const CallSpan& span) {
   return std::nullopt;
 }
 
-std::string CudaQueue::open_group(Communicator& group, uint64_t program) {
+OpenedGroup CudaQueue::open_group(Communicator& group, uint64_t program) {
   const std::shared_ptr<NcclGroup> own = NcclGroup::open(group, device_, program);
   program_ = program;
   if (own->reason().empty()) groups_.push_back({&group, own});
-  return own->reason();
+  return {.over_host = own->reason(), .no_peers = own->peer_reason()};
 }
 
 // Before collectives that this rank has not enqueued before: whether all ranks are about to do the same.
@@ -166,7 +166,7 @@ void CudaQueue::list(const CallSpan& span, Marks marks) {
     while (awaited < span.prefetches.size() && span.prefetches[awaited].before <= i) ++awaited;
     if (awaited > before) calls_.add_wait(awaited - 1);
     if (call.collective != nullptr)
-      list_collective(call);
+      list_collective(images, call);
     else if (call.launch != nullptr)
       list_launch(images, call);
     else if (*call.sizes > 0)
@@ -175,12 +175,15 @@ void CudaQueue::list(const CallSpan& span, Marks marks) {
   if (marks == Marks::kBetweenCalls) calls_.add_mark(static_cast<uint32_t>(span.calls.size()));
 }
 
-void CudaQueue::list_collective(const KernelCall& call) {
+void CudaQueue::list_collective(const Images& images, const KernelCall& call) {
   const DeviceCollective& own = *call.collective;
   if (own.bytes == 0 && own.received.empty() && own.elements == 0) return;
   if (own.group == nullptr) return calls_.add_copy(call.buffers[0], call.buffers[1], own.bytes);
   const auto found = std::ranges::find(groups_, own.group, &Group::group);
   if (found == groups_.end()) throw InternalError("a group was not opened in this queue");
+  if (found->own->is_by_peers(own))
+    return calls_.add_peer_kernel(*found->own, own, images.functions[own.image], call.buffers[0],
+                                  call.buffers[1]);
   calls_.add_collective(*found->own, own, call.buffers[0], call.buffers[1]);
 }
 

@@ -23,13 +23,13 @@ class CudaQueue final : public Queue {
   bool time(const CallSpan& span, std::span<int64_t> nanoseconds) override;
   size_t scratch_bytes() const override { return scratch_.bytes(); }
   uint64_t recorded() const override { return recorded_; }
-  std::string open_group(Communicator& group, uint64_t program) override;
+  OpenedGroup open_group(Communicator& group, uint64_t program) override;
 
  private:
   void begin_recording(const CallSpan& span);
   enum class Marks : uint8_t { kNone, kBetweenCalls };
   void list(const CallSpan& span, Marks marks = Marks::kNone);
-  void list_collective(const KernelCall& call);
+  void list_collective(const Images& images, const KernelCall& call);
   void agree_on_groups() const;
   void watch_groups(Handle stream) const;
   void list_launch(const Images& images, const KernelCall& call);
