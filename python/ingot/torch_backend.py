@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 from torch.fx import GraphModule, Node
+from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 
 from ingot import _core, compat, composites
 from ingot.capture import Input, Output, decompositions, is_imported, target_name
@@ -248,11 +249,16 @@ def _describe(
 ) -> tuple[list[Input], list[Output]]:
     """The role of each placeholder and each output."""
     placeholders = [node for node in graph.graph.nodes if node.op == "placeholder"]
-    if len(values) != len(placeholders):  # AOT merged aliased arguments: then positions do not identify them
-        values = [None] * len(placeholders)
+    roles = [
+        (_kind(value) if isinstance(part, torch.Tensor) else InputRole.USER, part)
+        for value in values
+        for part in _parts(value)
+    ]
+    if len(roles) != len(placeholders):  # AOT merged aliased arguments: then positions do not identify them
+        roles = [(InputRole.USER, None)] * len(placeholders)
     inputs = []
-    for node, value in zip(placeholders, values, strict=True):
-        kind = InputRole.USER if node in mutations or _has_symbols(node) else _kind(value)
+    for node, (role, value) in zip(placeholders, roles, strict=True):
+        kind = InputRole.USER if node in mutations or _has_symbols(node) else role
         inputs.append(Input(kind, node.name, value if kind != InputRole.USER else None))
     users = next(node for node in graph.graph.nodes if node.op == "output").args[0]
     count = len(users) - len(mutations)
@@ -264,6 +270,14 @@ def _has_symbols(node: Node) -> bool:
     """Whether Dynamo gave a size a symbol: also of a buffer, whose size it found to equal that of an argument."""
     example = node.meta.get("val")
     return isinstance(example, torch.Tensor) and any(not isinstance(size, int) for size in example.shape)
+
+
+def _parts(value: Any) -> list[Any]:
+    """What AOT passes in place of an argument: of a wrapper, such as a DTensor, the tensors and objects in it, in its own order."""
+    if not is_traceable_wrapper_subclass(value):
+        return [value]
+    names = value.__tensor_flatten__()[0]
+    return [part for name in names for part in _parts(getattr(value, name))]
 
 
 def _kind(value: Any) -> InputRole:

@@ -152,6 +152,15 @@ def check_block_of_dtensors(rank: int, size: int) -> None:
     assert not report.fallbacks, report.fallbacks
     calls = [node.op for segment in report.segments for node in segment.nodes]
     assert sum("all_reduce" in call for call in calls) == 2, calls
+    # This rank's parts are the engine's weights, and watched like others.
+    assert len(report.engines[0].inputs()) == 1, report.engines[0].inputs()
+    halved = whole_block()[0].double()
+    with torch.no_grad():
+        for weight in [*sharded.parameters(), *halved.parameters()]:
+            (weight.to_local() if hasattr(weight, "to_local") else weight).mul_(0.5)
+    with torch._dynamo.config.patch(error_on_recompile=True):
+        for _ in range(2):
+            assert_accurate(compiled(x), sharded(x), halved(x.double()))
 
 
 def check_the_page(rank: int, size: int) -> None:
