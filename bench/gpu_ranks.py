@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """`python -m bench.gpu_ranks llama_1b llama_8b --ranks 1 2 --output rows.json`: tensor-parallel decoding: one token a step,
-batch 1, bf16, 1,024 cached positions, on one GPU and on several, in one process per GPU.
+batch 1, bf16, 1,024 cached positions, on one GPU and on several, in one process per GPU. `--prefill 512`: so many tokens at once,
+from position 0 on.
 
 Ways, in turns: eager in a CUDA graph, inductor's code in a CUDA graph (both with torch's NCCL), and an engine. A time is the median of
 a step with a synchronization after each, of the slowest rank; `queued` is that of steps that are enqueued one after another. Weights
 are random numbers from seeds, made on the GPU: ranks have slices of the same. The error is the largest difference of logits to eager
-over the largest logit. A row that the output file has is not measured again.
+over the largest logit, when all are forced to decode the same 8 tokens; `other words`: how often the rank's best word was another one
+than eager's, whose two best differ by more than that error. A row that the output file has is not measured again.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ from torch.nn import functional
 
 from bench.cuda_graphs import graph_of
 
-ROUNDS, CALLS, CACHED = 10, 20, 1024
+ROUNDS, CALLS, CACHED, FORCED = 10, 20, 1024, 8
 ROW_SECONDS = 480
 SHAPES = {
     "tiny": {"words": 1024, "width": 256, "layers": 2, "heads": 8, "pairs": 2, "inner": 512},
@@ -59,7 +61,7 @@ class Ranks:
 
 
 class Step(nn.Module):
-    """A Llama with this rank's heads, hidden columns and words. forward(token [1, 1], position [1]) -> this rank's logits."""
+    """A Llama with this rank's heads, hidden columns and words. forward(tokens [1, n], positions [n]) -> this rank's logits."""
 
     def __init__(
         self, words: int, width: int, layers: int, heads: int, pairs: int, inner: int, ranks: Ranks
@@ -79,7 +81,7 @@ class Step(nn.Module):
     def forward(self, token: torch.Tensor, position: torch.Tensor) -> torch.Tensor:
         hidden = functional.embedding(token, self.tokens)
         turn = (self.cosines[position], self.sines[position])
-        mask = (torch.arange(CACHED, device=token.device) <= position).unsqueeze(0)
+        mask = torch.arange(CACHED, device=token.device) <= position.unsqueeze(1)
         for block in self.blocks:
             hidden = block(hidden, position, turn, mask)
         return functional.linear(self.norm(hidden), self.head)
@@ -171,21 +173,40 @@ def ways_of(model: Step, args: tuple[torch.Tensor, ...], rank: int, wanted: list
     return ways
 
 
-def measure(name: str, rank: int, size: int, wanted: list[str]) -> dict:
+def errors_of(
+    model: Step, args: tuple[torch.Tensor, ...], ways: dict[str, Way]
+) -> tuple[dict[str, float], dict[str, int]]:
+    """Of each way, at tokens that all are forced to take: the error, and how often its best word is clearly another one."""
+    tokens, positions = args
+    errors, others = dict.fromkeys(ways, 0.0), dict.fromkeys(ways, 0)
+    for k in range(FORCED if tokens.numel() == 1 else 1):
+        tokens.copy_((tokens * 31 + 7 * k) % 1000)
+        if tokens.numel() == 1:
+            positions.fill_(CACHED - FORCED + k)
+        exact = model(*args).float()
+        for way, run in ways.items():
+            got = run().float()
+            off = float((got - exact).abs().max())
+            errors[way] = max(errors[way], off / float(exact.abs().max()))
+            best, best_of_eager = got[0, -1].argmax(), exact[0, -1].topk(2)
+            is_clear = float(best_of_eager.values[0] - best_of_eager.values[1]) > 2 * off
+            others[way] += int(is_clear and best != best_of_eager.indices[0])
+    return errors, others
+
+
+def measure(name: str, rank: int, size: int, wanted: list[str], tokens: int) -> dict:
     """This rank's times; all ranks are in the same call at the same time."""
     torch.cuda.set_device(rank)
     if size > 1:
         dist.init_process_group("nccl", device_id=torch.device("cuda", rank))
     with torch.no_grad():
         model = Step(**SHAPES[name], ranks=Ranks(rank, size)).eval().requires_grad_(False)
-        args = (torch.tensor([[7]], device="cuda"), torch.tensor([CACHED - 1], device="cuda"))
+        positions = torch.arange(tokens) if tokens > 1 else torch.tensor([CACHED - 1])
+        args = (torch.arange(7, 7 + tokens, device="cuda").unsqueeze(0), positions.cuda())
         begun = time.perf_counter()
         ways = ways_of(model, args, rank, wanted)
         built = time.perf_counter() - begun
-        exact = model(*args).float()
-        errors = {
-            way: float((run().float() - exact).abs().max() / exact.abs().max()) for way, run in ways.items()
-        }
+        errors, others = errors_of(model, args, ways)
         times: dict[str, list[float]] = {way: [] for way in ways}
         queued: dict[str, list[float]] = {way: [] for way in ways}
         for _ in range(ROUNDS):
@@ -194,7 +215,7 @@ def measure(name: str, rank: int, size: int, wanted: list[str]) -> dict:
                 queued[way].append(queued_us(run))
     row = {"us": {way: statistics.median(taken) for way, taken in times.items()},
            "queued": {way: statistics.median(taken) for way, taken in queued.items()},
-           "error": errors, "seconds_to_build": built}  # fmt: skip
+           "error": errors, "other words": others, "seconds_to_build": built}  # fmt: skip
     if size > 1:
         dist.barrier()
     return row
@@ -204,11 +225,11 @@ def slowest(rows: list[dict]) -> dict:
     """Of each time and error, that of the slowest rank."""
     return {
         kind: {way: max(row[kind][way] for row in rows) for way in rows[0][kind]}
-        for kind in ("us", "queued", "error")
+        for kind in ("us", "queued", "error", "other words")
     }
 
 
-def start(name: str, size: int, wanted: list[str]) -> dict:
+def start(name: str, size: int, wanted: list[str], tokens: int) -> dict:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -218,7 +239,17 @@ def start(name: str, size: int, wanted: list[str]) -> dict:
         "WORLD_SIZE": str(size),
         "NCCL_NVLS_ENABLE": "0",
     }
-    command = [sys.executable, "-m", "bench.gpu_ranks", name, "--ways", *wanted, "--rank"]
+    command = [
+        sys.executable,
+        "-m",
+        "bench.gpu_ranks",
+        name,
+        "--ways",
+        *wanted,
+        "--prefill",
+        str(tokens),
+        "--rank",
+    ]
     limit = time.monotonic() + ROW_SECONDS
     processes = [
         subprocess.Popen([*command, str(rank)], stdout=subprocess.PIPE, text=True,
@@ -233,7 +264,13 @@ def start(name: str, size: int, wanted: list[str]) -> dict:
     if any(process.returncode for process in processes):
         raise SystemExit(f"{name} on {size} GPUs failed")
     rows = [json.loads(output.splitlines()[-1]) for output in outputs]
-    return {"model": name, "gpus": size, **slowest(rows), "seconds_to_build": rows[0]["seconds_to_build"]}
+    return {
+        "model": name,
+        "gpus": size,
+        "tokens": tokens,
+        **slowest(rows),
+        "seconds_to_build": rows[0]["seconds_to_build"],
+    }
 
 
 def main() -> None:
@@ -241,11 +278,14 @@ def main() -> None:
     parser.add_argument("models", nargs="+", choices=SHAPES)
     parser.add_argument("--ranks", nargs="+", type=int, default=[1, 2])
     parser.add_argument("--ways", nargs="+", default=["ingot", "eager", "inductor"])
+    parser.add_argument(
+        "--prefill", type=int, default=1, metavar="TOKENS", help="so many tokens a step (1: decoding)"
+    )
     parser.add_argument("--output", type=Path, help="JSON; rows that it has are not measured again")
     parser.add_argument("--rank", type=int, help="of this process, which another one has started")
     given = parser.parse_args()
     if given.rank is not None:
-        row = measure(given.models[0], given.rank, int(os.environ["WORLD_SIZE"]), given.ways)
+        row = measure(given.models[0], given.rank, int(os.environ["WORLD_SIZE"]), given.ways, given.prefill)
         print(json.dumps(row), flush=True)
         os._exit(0)  # graphs hold torch's communicator, whose end would wait for them
     known = given.output is not None and given.output.exists()
@@ -253,14 +293,19 @@ def main() -> None:
     content |= {"gpu": torch.cuda.get_device_name(), "torch": torch.__version__}
     for name in given.models:
         for size in given.ranks:
-            if any(row["model"] == name and row["gpus"] == size for row in content["rows"]):
+            wanted = {"model": name, "gpus": size, "tokens": given.prefill}
+            if any(wanted.items() <= row.items() for row in content["rows"]):
                 continue
-            row = start(name, size, given.ways)
+            row = start(name, size, given.ways, given.prefill)
             content["rows"].append(row)
             times = "  ".join(
                 f"{way} {us:8.1f} ({row['queued'][way]:.1f} queued)" for way, us in row["us"].items()
             )
-            print(f"{name} on {size} GPUs, us: {times}  errors {row['error']}", flush=True)
+            print(
+                f"{name}, {given.prefill} tokens, on {size} GPUs, us: {times}  errors {row['error']}",
+                flush=True,
+            )
+            print(f"  other words {row['other words']}, {row['seconds_to_build']:.0f} s to build", flush=True)
             if given.output:
                 given.output.write_text(json.dumps(content))
 
