@@ -133,11 +133,30 @@ class ContractionWriter {
       out_.line("__syncthreads();\n");
   }
 
-  void write_kernel_in_turns() {
-    write_beginning();
+  // What the GPU's cache does not keep until the next row of tiles.
+  bool has_large_b() const {
+    constexpr int64_t kLarge = int64_t{24} << 20;
+    const Dim bytes = shape_.columns * shape_.depth * Dim(bit_width(node_.operand_type(1).dtype) / 8);
+    return bytes.constant().value_or(0) > kLarge;
+  }
+
+  // Row by row; with a large b in bands of rows, column by column, so that b is read once for each band.
+  void write_tile_order() {
     out_.line("idx batch = 0, first_row = 0, first_column = 0;\n");
     out_.line("const auto begin_tile = [&](idx tile) {{\nbatch = tile / across / down;\n");
-    out_.line("first_row = tile / across % down * kRows;\nfirst_column = tile % across * kColumns;\n}};\n");
+    if (!has_large_b()) {
+      out_.line("first_row = tile / across % down * kRows;\nfirst_column = tile % across * kColumns;\n}};\n");
+      return;
+    }
+    out_.line("constexpr int kBand = 8;\ntile -= batch * across * down;\n");
+    out_.line("const idx band = tile / (kBand * across) * kBand, rows = least<idx>(kBand, down - band);\n");
+    out_.line("tile -= band * across;\n");
+    out_.line("first_row = (band + tile % rows) * kRows;\nfirst_column = tile / rows * kColumns;\n}};\n");
+  }
+
+  void write_kernel_in_turns() {
+    write_beginning();
+    write_tile_order();
     write_epilogue_functions(epilogue_site());
     write_take_loads(epilogue_site());
     out_.line("if (!aligned) {{\nwait_for_previous();\n");

@@ -32,6 +32,7 @@ constexpr double kTurnEnd = 0.25;         // of a tile that the next one does no
 constexpr double kSharedBytes = 215e3;    // of one multiprocessor
 constexpr double kTurnBytesOfAll = 11e6;  // into all multiprocessors
 constexpr int64_t kFewestTurnRows = 1024;
+constexpr double kFewestTurns = 1.9;  // or so many tiles of a multiprocessor
 
 constexpr TurnTile kTurnTiles[] = {{128, 128}, {64, 192}, {64, 256}, {64, 128}};
 
@@ -98,7 +99,10 @@ double predicted_us(const TurnTile& tile, const ProductSize& size) {
 void rank_turns(const ProductSize& size, const GpuLimits& limits,
                 std::vector<std::pair<double, BulkTile>>& ranked) {
   constexpr int kMostStages = 8, kFewest = 3;
-  if (size.rows < kFewestTurnRows || !size.orders_columns) return;
+  const auto elements = static_cast<double>(size.rows) * static_cast<double>(size.columns);
+  const bool has_turns =
+      elements >= kFewestTurns * kMultiprocessors * kTurnTiles[0].rows * kTurnTiles[0].columns;
+  if ((size.rows < kFewestTurnRows && !has_turns) || !size.orders_columns) return;
   for (TurnTile tile : kTurnTiles) {
     for (tile.stages = kMostStages; tile.shared_bytes() > limits.shared_bytes;) --tile.stages;
     if (tile.stages >= kFewest) ranked.emplace_back(predicted_us(tile, size), tile);

@@ -44,6 +44,14 @@ bool has_some_rows(const Node& linear) {
          rows.constant().value_or(kFewest) >= kFewest && rows.constant().value_or(kMost) <= kMost;
 }
 
+// Of a longer one the norm's kernel takes little, and statistics of rows keep the product from tiles in
+// turns.
+bool is_short_product(const Node& linear) {
+  constexpr int64_t kMost = int64_t{2} << 30;  // multiply-adds
+  const Dim work = product(linear.results[0]->type.shape) * linear.operand_type(0).shape.back();
+  return work.constant().value_or(0) <= kMost;
+}
+
 // The template copies old keys while earlier kernels run; with more queries it is arithmetic that takes time.
 bool has_few_new_rows(const Node& attention, int64_t rows) {
   constexpr int64_t kMost = 16;
@@ -64,7 +72,7 @@ bool is_short_if_residual(const Node& norm) {
 NormRule split_rule(const Target& target) {
   const bool has_templates = limits_of(target.device).warp_groups;
   return [has_templates](const Node& norm, const Node& linear) {
-    return has_templates && has_some_rows(linear) && is_short_if_residual(norm);
+    return has_templates && has_some_rows(linear) && is_short_product(linear) && is_short_if_residual(norm);
   };
 }
 
