@@ -65,7 +65,7 @@ struct LoweredStep {
   // What else computes the same from the same arguments: the predicted faster ones first. Only for targets
   // that time them.
   std::vector<LoweredKernel> others;
-  // Of a collective: the kernel by which GPUs that reach each other's memory do it themselves.
+  // The kernel by which GPUs that reach each other's memory do a collective themselves.
   std::optional<LoweredKernel> by_peers;
   std::string site;  // set by the compiler: the digest of what is computed, where there are others
 

@@ -41,7 +41,7 @@ void check_routine(const Program& program, const Step& step, const RoutineStep& 
   require(routine.image == kNoId || routine.image < images, step.name,
           "runs a kernel binary that the engine lacks");
   require(routine.image == kNoId || is_device_collective(step), step.name,
-          "has a kernel binary but is no collective of GPUs");
+          "has a kernel binary but is not a collective of GPUs");
   const auto root_of = [&](const BufferUse& use) {
     return use.buffer == kNoId ? kNoId : root_buffer(program, use.buffer);
   };

@@ -162,8 +162,9 @@ void open_device_groups(BoundGroups& groups, Queue& queue,
       tell(LogLevel::kWarning,
            fmt::format("collectives of the group '{}' go over the host: {}", bound.name, opened.over_host));
     else if (!opened.no_peers.empty())
-      tell(LogLevel::kInfo, fmt::format("devices of the group '{}' do not reduce over each other's memory: {}",
-                                        bound.name, opened.no_peers));
+      tell(LogLevel::kInfo,
+           fmt::format("devices of the group '{}' do not reduce over each other's memory: {}", bound.name,
+                       opened.no_peers));
   }
 }
 

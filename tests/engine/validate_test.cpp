@@ -225,6 +225,18 @@ TEST(Validate, RefusesRoutinesOnLayoutsAndOnWhatTheyWrite) {
   EXPECT_THAT(refusal(program), HasSubstr("operand that is not row-major"));
 }
 
+TEST(Validate, RefusesKernelsOfOtherRoutinesThanCollectivesOfDevices) {
+  const NamedValues on_device = {{"group", std::string()}, {"on_device", int64_t{1}}};
+  EngineData engine = device_engine();
+  const auto set = [&](NamedValues attributes, ImageId image) -> EngineData& {
+    engine.main.steps[1].action = RoutineStep{"all_reduce", std::move(attributes), image};
+    return engine;
+  };
+  EXPECT_EQ(refusal(set(on_device, 0)), "");
+  EXPECT_THAT(refusal(set(on_device, 7)), HasSubstr("a kernel binary that the engine lacks"));
+  EXPECT_THAT(refusal(set({{"group", std::string()}}, 0)), HasSubstr("is not a collective of GPUs"));
+}
+
 Program loop() {
   Program body{.name = "body"};
   const BufferId iteration = testing::add_input(body, "i", {DType::kI64, {}, {}});

@@ -2,8 +2,9 @@
 // A libcuda.so.1 for machines without a GPU: device memory is memory of the host, each stream is a thread
 // that runs copies in order, and launches compute nothing. FAKE_GPUS is how many GPUs there are (1), FAKE_GPU
 // their compute capability (90). At exit it prints what it was asked for, so that tests of the executor see
-// what a GPU would do. Calls that need the context of a GPU, and are made in another, are counted. With FAKE_PEERS
-// GPUs reach each other's memory, also in other processes, and the kernels with which ranks reduce do so.
+// what a GPU would do. Calls that need the context of a GPU, and are made in another, are counted. With
+// FAKE_PEERS GPUs reach each other's memory, also in other processes, and the kernels with which ranks reduce
+// do so.
 #include <atomic>
 #include <condition_variable>
 #include <cstddef>
@@ -134,10 +135,9 @@ struct Summary {
                                                {captures.load(), "captures"},
                                                {graph_launches.load(), "graph launches"},
                                                {static_cast<int>(allocated.size()), "allocations left"}});
-    text += "fake GPU: " +
-            numbers({{fetches.load(), "copies from pinned memory"},
-                     {compiled.load(), "modules of PTX"},
-                     {peer_kernels.load(), "reductions by peers"}});
+    text += "fake GPU: " + numbers({{fetches.load(), "copies from pinned memory"},
+                                    {compiled.load(), "modules of PTX"},
+                                    {peer_kernels.load(), "reductions by peers"}});
     for (int device = 0; count() > 1 && device < count(); ++device)
       text += "fake GPU " + std::to_string(device) + ": " + numbers({{used[device].load(), "launches"}});
     if (count() > 1)

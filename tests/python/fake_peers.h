@@ -109,7 +109,8 @@ struct PeerReduction {
 
   uint64_t* place(int mailbox, int part, int64_t line) const {
     const int64_t half = count % 2 * (abi::kMailboxBytes / 2), lines = abi::peer_lines(ranks);
-    return reinterpret_cast<uint64_t*>(own[mailbox] + static_cast<uint64_t>(half + (part * lines + line) * 16));
+    return reinterpret_cast<uint64_t*>(own[mailbox] +
+                                       static_cast<uint64_t>(half + (part * lines + line) * 16));
   }
   Line line_at(int64_t line) const {
     Line values{};
@@ -129,7 +130,8 @@ struct PeerReduction {
   Line receive(int from, int64_t line) const {
     uint64_t* const at = place(rank, from, line);
     const auto* is_over = reinterpret_cast<const volatile int32_t*>(own[abi::kPeerIsOver]);
-    while ((Word(at[0]).load() & Word(at[1]).load() & kArrived) == 0 && *is_over == 0) std::this_thread::yield();
+    while ((Word(at[0]).load() & Word(at[1]).load() & kArrived) == 0 && *is_over == 0)
+      std::this_thread::yield();
     const uint64_t word = (Word(at[0]).load() & 0xffffffff) | Word(at[1]).load() << 32;
     Word(at[0]).store(0);
     Word(at[1]).store(0);
@@ -168,8 +170,8 @@ void reduce_by_peers(const PeerArguments& words) {
 // Null: not one of them.
 PeerKernel find_peer_kernel(const std::string& name) {
   static const std::map<std::string, PeerKernel> kernels = {
-      {"sum_f32", reduce_by_peers<float, false>}, {"avg_f32", reduce_by_peers<float, true>},
-      {"sum_f16", reduce_by_peers<Half, false>},  {"avg_f16", reduce_by_peers<Half, true>},
+      {"sum_f32", reduce_by_peers<float, false>},  {"avg_f32", reduce_by_peers<float, true>},
+      {"sum_f16", reduce_by_peers<Half, false>},   {"avg_f16", reduce_by_peers<Half, true>},
       {"sum_bf16", reduce_by_peers<Brain, false>}, {"avg_bf16", reduce_by_peers<Brain, true>}};
   if (!name.starts_with(abi::kPeerEntry)) return nullptr;
   return kernels.at(name.substr(std::strlen(abi::kPeerEntry)));

@@ -52,24 +52,24 @@ enum MapConstant : uint8_t {
   kMapConstants = kMapUpper + kMapPlaneRank
 };
 
-// A collective's own kernel reduces over memory that the GPUs of the ranks write for each other: each GPU has a
-// mailbox, and each rank writes its elements into those of all others. The name of its image begins with
+// A collective's own kernel reduces over memory that the GPUs of the ranks write for each other: each GPU has
+// a mailbox, and each rank writes its elements into those of all others. The name of its image begins with
 // kPeerEntry and is that of the kernel; its arguments are the operand, the result, the number of elements
 // (i64), and kPeerArguments words, which follow.
 //
-// A mailbox is two halves, used in turns, of one part per rank; a part is lines of 16 bytes, each of which has
-// kPeerLine bytes of elements: of each 8 bytes the lower half is elements, the upper half kPeerArrived once
-// they have arrived, and 0 once they have been read. So a line needs no order among its stores. A rank that
-// has all of one collective's elements has proof that all ranks are done with the one before: two halves are
-// enough.
+// A mailbox is two halves, used in turns, of one part per rank; a part is lines of 16 bytes, each of which
+// has kPeerLine bytes of elements: of each 8 bytes the lower half is elements, the upper half kPeerArrived
+// once they have arrived, and 0 once they have been read. So a line needs no order among its stores. A rank
+// that has all of one collective's elements has proof that all ranks are done with the one before: two halves
+// are enough.
 constexpr const char* kPeerEntry = "ingot_peer_";
 constexpr int kMostPeers = 8;  // ranks
 constexpr int64_t kPeerLine = 8, kPeerThreads = 256, kMostPeerBlocks = 64;
 constexpr int64_t kMailboxBytes = int64_t{2} << 20;
 enum PeerArgument : uint8_t {
-  kMailboxes,                            // of each rank, by rank; this rank's is memory of its own GPU
-  kPeerCounts = kMailboxes + kMostPeers, // two u32 on this GPU: collectives so far, and blocks of this one
-  kPeerIsOver,                           // an i32 of the host: not 0 after a failure, which ends all waiting
+  kMailboxes,                             // of each rank, by rank; this rank's is memory of its own GPU
+  kPeerCounts = kMailboxes + kMostPeers,  // two u32 on this GPU: collectives so far, and blocks of this one
+  kPeerIsOver,                            // an i32 of the host: not 0 after a failure, which ends all waiting
   kPeerRank,
   kPeerRanks,
   kPeerArguments

@@ -12,7 +12,7 @@ namespace {
 // A line has kEach elements, and a place of its own in each mailbox:
 //   send this thread's lines to all other ranks
 //   for each of its lines: wait until it has come from all of them, and add in the order of the ranks
-constexpr std::string_view kLines = R"cuda(
+constexpr std::string_view kPeerLines = R"cuda(
 constexpr int kEach = kPeerLine / sizeof(Stored);
 struct __align__(8) Line { Stored each[kEach]; };
 struct Words { u64 first, second; };
@@ -77,7 +77,7 @@ struct Peers {
 };
 )cuda";
 
-constexpr std::string_view kBody = R"cuda(
+constexpr std::string_view kPeerBody = R"cuda(
   wait_for_previous();
   let_next_start();
   const i64 lines = (elements + kEach - 1) / kEach, step = (i64)gridDim.x * blockDim.x;
@@ -144,16 +144,18 @@ TemplateKernel write_peer_kernel(const Node& node) {
   if (dtype == DType::kF32)
     line("DEVICE f32 load(const f32* p) {{ return *p; }}\nDEVICE void store(f32* p, f32 v) {{ *p = v; }}\n");
   else
-    line("DEVICE f32 load(const u16* p) {{ return load_{0}(p); }}\nDEVICE void store(u16* p, f32 v) {{ "
-         "store_{0}(p, v); }}\n",
-         format_of(dtype));
+    line(
+        "DEVICE f32 load(const u16* p) {{ return load_{0}(p); }}\nDEVICE void store(u16* p, f32 v) {{ "
+        "store_{0}(p, v); }}\n",
+        format_of(dtype));
   line("DEVICE f32 finish(f32 sum, int ranks) {{ return {}; }}\n", is_average ? "sum / (f32)ranks" : "sum");
-  kernel.text += kLines;
-  line("extern \"C\" __global__ void __launch_bounds__({}) {}(const Stored* x, Stored* y, i64 elements, "
-       "u64 m0, u64 m1, u64 m2, u64 m3, u64 m4, u64 m5, u64 m6, u64 m7, u64 counts, u64 is_over, u64 rank, "
-       "u64 ranks) {{",
-       kPeerThreads, peer_entry(node));
-  kernel.text += kBody;
+  kernel.text += kPeerLines;
+  line(
+      "extern \"C\" __global__ void __launch_bounds__({}) {}(const Stored* x, Stored* y, i64 elements, "
+      "u64 m0, u64 m1, u64 m2, u64 m3, u64 m4, u64 m5, u64 m6, u64 m7, u64 counts, u64 is_over, u64 rank, "
+      "u64 ranks) {{",
+      kPeerThreads, peer_entry(node));
+  kernel.text += kPeerBody;
   return kernel;
 }
 

@@ -37,8 +37,8 @@ class CallList {
   // A collective of ranks; the group outlives the list.
   void add_collective(NcclGroup& group, const DeviceCollective& collective, const void* from, void* to);
   // The same by a kernel of the GPUs themselves: a launch.
-  void add_peer_kernel(NcclGroup& group, const DeviceCollective& collective, Handle function, const void* from,
-                       void* to);
+  void add_peer_kernel(NcclGroup& group, const DeviceCollective& collective, Handle function,
+                       const void* from, void* to);
   // Records event `number` of those that `enqueue` gets, also at each replay.
   void add_mark(uint32_t number);
   // Arguments follow by `add_argument`, then tensor maps by `add_map`.

@@ -73,7 +73,7 @@ class NcclGroup final : public DeviceGroup {
   const Nccl* nccl_ = nullptr;
   Handle communicator_ = nullptr;
   std::string reason_, peer_reason_;
-  std::unique_ptr<PeerMemory> peers_;  // null if a rank cannot reach another's
+  std::unique_ptr<PeerMemory> peers_;    // null if a rank cannot reach another's
   std::unordered_set<uint64_t> agreed_;  // what all ranks are known to have
   const uint32_t forks_ = fork_count();
 

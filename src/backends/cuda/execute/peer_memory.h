@@ -23,7 +23,7 @@ struct PeerHandle {
   const std::shared_ptr<std::byte>* mailbox = nullptr;  // in its own process
 };
 
-// Of the kernel, for an operand of so many bytes.
+// How many the kernel takes, for an operand of so many bytes.
 constexpr uint32_t peer_blocks(size_t bytes) {
   constexpr size_t kBlock = kPeerLine * kPeerThreads;
   return static_cast<uint32_t>(std::min<size_t>((bytes + kBlock - 1) / kBlock, kMostPeerBlocks));
@@ -40,7 +40,7 @@ class PeerMemory {
   std::string connect(std::span<const PeerHandle> ranks, int rank);
   // Kernels that wait for other ranks return, now and from now on.
   void end();
-  // Of a kernel, from kMailboxes on. Valid while this exists.
+  // What a kernel gets, from kMailboxes on. Valid while this exists.
   const std::array<uint64_t, kPeerArguments>& arguments() const { return arguments_; }
 
  private:

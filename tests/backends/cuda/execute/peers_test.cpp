@@ -104,9 +104,7 @@ class Ranks {
   }
 
   void end(size_t rank) { peers_[rank]->end(); }
-  bool is_done(size_t rank) {
-    return device_.driver().synchronize(streams_[rank]) == 0;
-  }
+  bool is_done(size_t rank) { return device_.driver().synchronize(streams_[rank]) == 0; }
 
  private:
   Device& device_;
@@ -136,8 +134,8 @@ void write(DType dtype, float value, std::byte* to) {
 }
 
 // In the order of the ranks, in f32, rounded once.
-std::vector<std::byte> expected(DType dtype, const std::vector<std::vector<std::byte>>& operands, size_t width,
-                                bool is_average) {
+std::vector<std::byte> expected(DType dtype, const std::vector<std::vector<std::byte>>& operands,
+                                size_t width, bool is_average) {
   std::vector<std::byte> result(operands[0].size());
   for (size_t at = 0; at < result.size(); at += width) {
     float sum = read(dtype, &operands[0][at]);
@@ -158,14 +156,16 @@ TEST(CudaPeers, AllRanksHaveTheBitsOfSumsInTheirOrder) {
       for (const int ranks : {2, 3, 8}) {
         Ranks all(ranks, source);
         const auto most = static_cast<size_t>(most_peer_bytes(ranks)) / width;
-        for (const size_t elements : {size_t{1}, size_t{3}, size_t{2048}, most, size_t{1000}, most - 1, size_t{5}}) {
+        for (const size_t elements :
+             {size_t{1}, size_t{3}, size_t{2048}, most, size_t{1000}, most - 1, size_t{5}}) {
           std::vector<std::vector<std::byte>> operands(static_cast<size_t>(ranks),
                                                        std::vector<std::byte>(elements * width));
           for (auto& operand : operands)
             for (size_t at = 0; at < operand.size(); at += width) write(dtype, normal(random), &operand[at]);
           const std::vector<std::byte> wanted = expected(dtype, operands, width, is_average);
           for (const auto& got : all.reduce(operands, elements))
-            EXPECT_TRUE(got == wanted) << name(dtype) << " " << ranks << " ranks, " << elements << " elements";
+            EXPECT_TRUE(got == wanted)
+                << name(dtype) << " " << ranks << " ranks, " << elements << " elements";
         }
       }
     }
