@@ -44,8 +44,7 @@ bool has_some_rows(const Node& linear) {
          rows.constant().value_or(kFewest) >= kFewest && rows.constant().value_or(kMost) <= kMost;
 }
 
-// Of a longer one the norm's kernel takes little, and statistics of rows keep the product from tiles in
-// turns.
+// A norm's kernel takes little beside a long product, and statistics of rows keep that from tiles in turns.
 bool is_short_product(const Node& linear) {
   constexpr int64_t kMost = int64_t{2} << 30;  // multiply-adds
   const Dim work = product(linear.results[0]->type.shape) * linear.operand_type(0).shape.back();
