@@ -258,9 +258,17 @@ void NcclGroup::exchange_blocks(const DeviceCollective& own, const void* from, v
   finish(result == kNcclSuccess || result == kNcclInProgress ? ended : result, "ncclSend and ncclRecv");
 }
 
+void NcclGroup::follow(Handle stream) {
+  const std::lock_guard lock(mutex_);
+  const Watched& latest = watched_[watched_[1].is_recorded ? 1 : 0];
+  if (stream != stream_ && latest.is_recorded)
+    check(device_.driver(), device_.driver().wait(stream, latest.event, 0), "cuStreamWaitEvent");
+}
+
 void NcclGroup::watch(Handle stream, uint64_t history) {
   const std::lock_guard lock(mutex_);
   if (!text_.empty() || group_ == nullptr) return;  // the next call says so
+  stream_ = stream;
   group_->count_device_work();
   work_ = {
       .number = work_.number + 1, .history = extended_history(work_.history, history), .since = Clock::now()};

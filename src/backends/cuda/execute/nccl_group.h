@@ -41,6 +41,9 @@ class NcclGroup final : public DeviceGroup {
   const std::string& peer_reason() const { return peer_reason_; }  // why there are none
   // Enqueues a collective, also while the stream is captured.
   void enqueue(const DeviceCollective& collective, const void* from, void* to, Handle stream);
+  // Before work with collectives is enqueued on `stream`, which is not captured: that of other streams comes
+  // first, since the ranks use their mailboxes in one order.
+  void follow(Handle stream);
   // Work with collectives has been enqueued on `stream`, which is not captured: watches it to its end.
   // `history` says what it is.
   void watch(Handle stream, uint64_t history);
@@ -81,6 +84,7 @@ class NcclGroup final : public DeviceGroup {
   std::condition_variable changed_;
   Watched watched_[2];       // the first is looked at, the second is of the latest work
   DeviceWork work_;          // the latest
+  Handle stream_ = nullptr;  // of the latest
   std::string code_, text_;  // of a failure
   bool is_told_ = false, is_over_ = false, is_asleep_ = false;
   std::thread watcher_;

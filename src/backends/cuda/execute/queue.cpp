@@ -56,6 +56,7 @@ std::optional<CallFailure> CudaQueue::run(const CallSpan& span) {
     begin_recording(span);
   list(span);
   agree_on_groups();
+  if (!capturing) follow_groups(stream);
   copies_.prepare(driver, calls_.fetches());
   const bool overlap = device_.overlaps_kernels() && static_cast<const Images&>(*span.images).may_overlap;
   const Handle graph =
@@ -79,6 +80,10 @@ OpenedGroup CudaQueue::open_group(Communicator& group, uint64_t program) {
 void CudaQueue::agree_on_groups() const {
   for (const CallList::GroupUse& use : calls_.groups())
     use.group->agree({program_, use.history, use.elements});
+}
+
+void CudaQueue::follow_groups(Handle stream) const {
+  for (const CallList::GroupUse& use : calls_.groups()) use.group->follow(stream);
 }
 
 void CudaQueue::watch_groups(Handle stream) const {
@@ -108,6 +113,7 @@ bool CudaQueue::time(const CallSpan& span, std::span<int64_t> nanoseconds) {
   }
   list(span, Marks::kBetweenCalls);
   agree_on_groups();
+  follow_groups(stream);
   const ExecutableGraph graph = graphs_.capture(calls_, false, marks_);
   check(driver, driver.launch_graph(graph.handle(), stream), "cuGraphLaunch");
   watch_groups(stream);

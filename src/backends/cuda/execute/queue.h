@@ -31,6 +31,7 @@ class CudaQueue final : public Queue {
   void list(const CallSpan& span, Marks marks = Marks::kNone);
   void list_collective(const Images& images, const KernelCall& call);
   void agree_on_groups() const;
+  void follow_groups(Handle stream) const;
   void watch_groups(Handle stream) const;
   void list_launch(const Images& images, const KernelCall& call);
   size_t scratch_for(const CallSpan& span) const;
