@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torch.cond, while_loop, scan, map and associative_scan, wholly in engines, against eager."""
+"""torch.cond, while_loop, scan and map, wholly in engines, against eager."""
 
 from __future__ import annotations
 
@@ -12,25 +12,10 @@ import lacking
 import pytest
 import torch
 from lacking import negated
-from torch._higher_order_ops.associative_scan import associative_scan, associative_scan_op
 from torch._higher_order_ops.map import map as map_rows
 from torch._higher_order_ops.scan import scan
 from torch._higher_order_ops.while_loop import while_loop
-
-_WHOLE = {"require_full_compilation": True, "check_speed": False}
-
-
-def _just_in_time(model: torch.nn.Module, *args: torch.Tensor) -> Callable[..., Any]:
-    torch._dynamo.reset()
-    return torch.compile(model, backend="ingot", fullgraph=True, options=_WHOLE)
-
-
-def _ahead_of_time(model: torch.nn.Module, *args: torch.Tensor) -> Callable[..., Any]:
-    return ingot.compile(torch.export.export(model, args), **_WHOLE)
-
-
-_WAYS = {"just in time": _just_in_time, "ahead of time": _ahead_of_time}
-_each_way = pytest.mark.parametrize("way", _WAYS.values(), ids=_WAYS.keys())
+from whole_models import WHOLE, ahead_of_time, assert_same, check, each_way
 
 
 class _Branch(torch.nn.Module):
@@ -162,209 +147,72 @@ class _Map(torch.nn.Module):
         return map_rows(lambda row, other: (row @ other).softmax(-1), rows, other)
 
 
-def _assert_same(actual: Any, expected: Any) -> None:
-    actual, expected = (
-        value if isinstance(value, (tuple, list)) else (value,) for value in (actual, expected)
-    )
-    assert len(actual) == len(expected)
-    for ours, theirs in zip(actual, expected, strict=True):
-        assert ours.dtype == theirs.dtype
-        assert ours.shape == theirs.shape
-        torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-5)
-
-
-def _check(model: torch.nn.Module, way: Callable[..., Any], calls: list[tuple[torch.Tensor, ...]]) -> None:
-    model = model.eval()
-    with torch.no_grad():
-        run = way(model, *calls[0])
-        for _ in range(2):
-            for args in calls:
-                _assert_same(run(*args), model(*args))
-
-
-@_each_way
+@each_way
 @pytest.mark.parametrize("model", [_Branch, _Nested], ids=lambda model: model.__name__)
 def test_branches(model: Callable[[], torch.nn.Module], way: Callable[..., Any]) -> None:
-    _check(model(), way, [(torch.full((3, 4), value),) for value in (1.0, -1.0, 3.0)])
+    check(model(), way, [(torch.full((3, 4), value),) for value in (1.0, -1.0, 3.0)])
 
 
-@_each_way
+@each_way
 def test_branches_with_weights(way: Callable[..., Any]) -> None:
     torch.manual_seed(1)
     x = torch.randn(5, 8)
-    _check(_Weights(), way, [(x,), (-x,), (x * 3,), (x - 1,), (x + 1,)])
+    check(_Weights(), way, [(x,), (-x,), (x * 3,), (x - 1,), (x + 1,)])
 
 
-@_each_way
+@each_way
 def test_several_results(way: Callable[..., Any]) -> None:
     x, y = torch.randn(3, 4), torch.randn(3, 4)
-    _check(_Several(), way, [(x, y), (-x, y)])
+    check(_Several(), way, [(x, y), (-x, y)])
 
 
 def test_condition_on_a_size() -> None:
     rows = torch.export.Dim("rows", min=1, max=32)
     program = torch.export.export(_Sizes(), (torch.randn(6, 3),), dynamic_shapes=({0: rows},))
-    run = ingot.compile(program, **_WHOLE)
+    run = ingot.compile(program, **WHOLE)
     for count in (1, 3, 4, 5, 6, 32):
         x = torch.randn(count, 3)
-        _assert_same(run(x), _Sizes()(x))
+        assert_same(run(x), _Sizes()(x))
 
 
-@_each_way
+@each_way
 def test_loops(way: Callable[..., Any]) -> None:
     calls = [(torch.rand(7) * 100 + 0.5,), (torch.ones(7),), (torch.full((7,), 1e4),)]
-    _check(_Loop(), way, calls)
+    check(_Loop(), way, calls)
 
 
-@_each_way
+@each_way
 def test_loops_with_weights(way: Callable[..., Any]) -> None:
     torch.manual_seed(1)
-    _check(_LoopOfLayers(), way, [(torch.randn(4, 16) * scale,) for scale in (0.1, 1.0, 10.0)])
+    check(_LoopOfLayers(), way, [(torch.randn(4, 16) * scale,) for scale in (0.1, 1.0, 10.0)])
 
 
-@_each_way
+@each_way
 def test_branch_in_a_loop(way: Callable[..., Any]) -> None:
-    _check(_LoopWithBranch(), way, [(torch.tensor(n),) for n in (6, 1, 27, 97)])
+    check(_LoopWithBranch(), way, [(torch.tensor(n),) for n in (6, 1, 27, 97)])
 
 
-@_each_way
+@each_way
 def test_carried_values_change_places(way: Callable[..., Any]) -> None:
     a, b = torch.randn(3), torch.randn(3)
-    _check(_Swap(), way, [(a, b, torch.tensor(n)) for n in (3, 0, 1, 4)])
+    check(_Swap(), way, [(a, b, torch.tensor(n)) for n in (3, 0, 1, 4)])
 
 
-@_each_way
+@each_way
 def test_scan(way: Callable[..., Any]) -> None:
     torch.manual_seed(1)
-    _check(
+    check(
         _Scan(), way, [(torch.randn(3, 8), torch.randn(6, 3, 8)), (torch.zeros(3, 8), torch.randn(6, 3, 8))]
     )
 
 
 def test_scan_of_one_row() -> None:
-    _check(_Scan(), _ahead_of_time, [(torch.randn(3, 8), torch.randn(1, 3, 8))])
+    check(_Scan(), ahead_of_time, [(torch.randn(3, 8), torch.randn(1, 3, 8))])
 
 
-@_each_way
+@each_way
 def test_map(way: Callable[..., Any]) -> None:
-    _check(
-        _Map(), way, [(torch.randn(5, 4, 3), torch.randn(3, 7)), (torch.zeros(5, 4, 3), torch.randn(3, 7))]
-    )
-
-
-def _chained(a: Any, b: Any) -> Any:
-    """Of h -> p * h + q, two in a row."""
-    return a[0] * b[0], b[0] * a[1] + b[1]
-
-
-_SCANS: dict[str, Callable[..., Any]] = {
-    "sums": lambda x, y: associative_scan(torch.add, x, dim=0, combine_mode="generic"),
-    "reversed": lambda x, y: associative_scan(torch.maximum, x, dim=0, reverse=True, combine_mode="generic"),
-    "other dim": lambda x, y: associative_scan(torch.mul, x, dim=1, combine_mode="generic"),
-    "recurrence": lambda x, y: associative_scan(_chained, (y, x), dim=-2, combine_mode="generic")[1] * 2,
-    "products of matrices": lambda x, y: associative_scan(
-        torch.matmul, x[..., None] * y[..., None, :], dim=0, combine_mode="generic"
-    ),
-    "tree": lambda x, y: associative_scan(
-        lambda a, b: {"p": a["p"] * b["p"], "q": (b["p"] * a["q"][0] + b["q"][0],)},
-        {"p": x, "q": (y,)}, dim=1, reverse=True, combine_mode="generic",
-    )["q"],
-}  # fmt: skip
-
-
-class _Divided(torch.nn.Module):
-    """torch makes calls on whole tensors of these scans, and torch.export keeps the vmap around them."""
-
-    def __init__(self, name: str) -> None:
-        super().__init__()
-        self.name = name
-
-    def forward(self, x: torch.Tensor, y: torch.Tensor) -> Any:
-        return _SCANS[self.name](x, y)
-
-
-def _check_divided(name: str, way: Callable[..., Any], count: int) -> None:
-    generator = torch.Generator().manual_seed(count)
-    calls = [tuple(torch.rand(count, 5, 3, generator=generator) + 0.5 for _ in range(2)) for _ in range(2)]
-    _check(_Divided(name), way, calls)
-
-
-@pytest.mark.parametrize("name", _SCANS)
-def test_divided_associative_scans(name: str) -> None:
-    _check_divided(name, _ahead_of_time, 7)
-
-
-def test_divided_associative_scan_just_in_time() -> None:
-    _check_divided("recurrence", _just_in_time, 4)
-
-
-@pytest.mark.parametrize("count", [1, 2])
-def test_divided_associative_scans_of_few_rows(count: int) -> None:
-    _check_divided("recurrence", _ahead_of_time, count)
-
-
-class _Recurrence(torch.nn.Module):
-    """The operator of torch itself, which a scan on a GPU calls: its graph stays one."""
-
-    def __init__(self, bias: bool = True) -> None:
-        super().__init__()
-        torch.manual_seed(0)
-        self.bias = torch.nn.Parameter(torch.randn(3)) if bias else None
-
-    def forward(self, x: torch.Tensor, y: torch.Tensor) -> Any:
-        def combine(a: Any, b: Any, c: Any, d: Any, *bias: Any) -> Any:
-            return a * c, torch.where(d > 100, d, c * b + d) + sum(bias)
-
-        # what is read from outside of the graph is an operand
-        further = () if self.bias is None else (self.bias * 0,)
-        factors, sums = associative_scan_op(combine, [y.sigmoid(), x], further)
-        return factors, sums.flip(0)
-
-
-@pytest.mark.parametrize("bias", [False, True])
-@pytest.mark.parametrize("count", [1, 2, 3, 8, 21])
-def test_associative_scan(count: int, bias: bool) -> None:
-    torch.manual_seed(1)
-    shapes = [(torch.randn(count, 2, 3) * 2, torch.randn(count, 2, 3)) for _ in range(3)]
-    _check(_Recurrence(bias), _ahead_of_time, shapes)
-
-
-def test_associative_scan_of_any_length(tmp_path: Path) -> None:
-    """One build, also from a file, for all numbers of rows."""
-    rows = torch.export.Dim("rows", min=1, max=200)
-    model = _Recurrence().eval()
-    examples = (torch.randn(6, 2, 3), torch.randn(6, 2, 3))
-    program = torch.export.export(model, examples, dynamic_shapes=({0: rows}, {0: rows}))
-    torch.export.save(program, tmp_path / "model.pt2")
-    runs = [ingot.compile(program, **_WHOLE), ingot.build(tmp_path / "model.pt2")]
-    with torch.no_grad():
-        for count in (1, 2, 3, 4, 5, 16, 17, 100, 200):
-            x, y = torch.randn(count, 2, 3), torch.randn(count, 2, 3)
-            for run in runs:
-                _assert_same(list(run(x, y)), model(x, y))
-
-
-@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16, torch.int32, torch.int64], ids=str)
-def test_associative_scan_of_dtypes(dtype: torch.dtype) -> None:
-    class Model(torch.nn.Module):
-        def forward(self, x: torch.Tensor) -> Any:
-            return associative_scan_op(torch.maximum, [x], ())[0]
-
-    generator = torch.Generator().manual_seed(1)
-    calls = [((torch.randn(9, 4, generator=generator) * 9).to(dtype),) for _ in range(2)]
-    _check(Model(), _ahead_of_time, calls)
-
-
-def test_graphs_of_associative_scans_are_of_single_rows() -> None:
-    """One that is not elementwise would mean something else of whole tensors: torch runs it, and the report says why."""
-
-    class Model(torch.nn.Module):
-        def forward(self, x: torch.Tensor) -> Any:
-            return associative_scan_op(lambda a, b: a + b.flip(0), [x], ())[0] * 2
-
-    program = torch.export.export(Model(), (torch.randn(4, 3),))
-    compiled = ingot.compile(program, check_speed=False)
-    assert "not pointwise" in str(ingot.report(compiled))
+    check(_Map(), way, [(torch.randn(5, 4, 3), torch.randn(3, 7)), (torch.zeros(5, 4, 3), torch.randn(3, 7))])
 
 
 def test_maps_over_batches_are_exported() -> None:
@@ -372,18 +220,18 @@ def test_maps_over_batches_are_exported() -> None:
         def forward(self, x: torch.Tensor, y: torch.Tensor) -> Any:
             return torch.vmap(lambda a, b: (a @ b.T).softmax(-1), in_dims=(0, 1))(x, y)
 
-    _check(Model(), _ahead_of_time, [(torch.randn(4, 3, 5), torch.randn(2, 4, 5)) for _ in range(2)])
+    check(Model(), ahead_of_time, [(torch.randn(4, 3, 5), torch.randn(2, 4, 5)) for _ in range(2)])
 
 
 def test_symbolic_sizes() -> None:
     rows = torch.export.Dim("rows", min=1, max=64)
     model = _LoopOfLayers().eval()
     program = torch.export.export(model, (torch.randn(4, 16),), dynamic_shapes=({0: rows},))
-    run = ingot.compile(program, **_WHOLE)
+    run = ingot.compile(program, **WHOLE)
     with torch.no_grad():
         for count in (1, 2, 7, 64):
             x = torch.randn(count, 16)
-            _assert_same(run(x), model(x))
+            assert_same(run(x), model(x))
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16, torch.int32], ids=str)
@@ -392,20 +240,20 @@ def test_dtypes(dtype: torch.dtype) -> None:
         def forward(self, x: torch.Tensor) -> torch.Tensor:
             return torch.cond(x.sum() > 0, lambda x: x * 2 + 1, lambda x: x - 3, (x,))
 
-    _check(Model(), _ahead_of_time, [(torch.full((2, 3), value).to(dtype),) for value in (2, -2, 0)])
+    check(Model(), ahead_of_time, [(torch.full((2, 3), value).to(dtype),) for value in (2, -2, 0)])
 
 
 @pytest.mark.parametrize("shape", [(0, 4), (1, 4), (1, 1)], ids=str)
 def test_empty_and_single(shape: tuple[int, ...]) -> None:
     x = torch.ones(shape)
-    _check(_Branch(), _ahead_of_time, [(x,), (-x,)])
+    check(_Branch(), ahead_of_time, [(x,), (-x,)])
 
 
 def test_strides() -> None:
     x = torch.randn(4, 3)
-    run = _ahead_of_time(_Branch(), torch.randn(3, 4))
+    run = ahead_of_time(_Branch(), torch.randn(3, 4))
     for args in (x.T, torch.randn(6, 8)[::2, ::2], torch.randn(3, 1).expand(3, 4)):
-        _assert_same(run(args), _Branch()(args))
+        assert_same(run(args), _Branch()(args))
 
 
 def test_refit() -> None:
@@ -413,13 +261,13 @@ def test_refit() -> None:
     model = _Weights().eval()
     x = torch.randn(5, 8)
     with torch.no_grad():
-        module = ingot.compile(torch.export.export(model, (x,)), **_WHOLE)
-        _assert_same(module(x), model(x))
+        module = ingot.compile(torch.export.export(model, (x,)), **WHOLE)
+        assert_same(module(x), model(x))
         for parameter in model.parameters():
             parameter.mul_(-0.5).add_(0.1)
         ingot.refit_module_weights(module, model.state_dict(), in_place=True)
         for each in (x, -x):
-            _assert_same(module(each), model(each))
+            assert_same(module(each), model(each))
 
 
 def test_files(tmp_path: Path) -> None:
@@ -430,7 +278,7 @@ def test_files(tmp_path: Path) -> None:
     engine = ingot.Engine.load(tmp_path / "model.ingot")
     with torch.no_grad():
         for scale in (0.1, 1.0, 10.0):
-            _assert_same(list(engine(x * scale)), list(model(x * scale)))
+            assert_same(list(engine(x * scale)), list(model(x * scale)))
 
 
 def test_what_ingot_lacks_runs_in_torch() -> None:
@@ -444,5 +292,5 @@ def test_what_ingot_lacks_runs_in_torch() -> None:
 
     module = ingot.compile(torch.export.export(Model(), (torch.ones(3),)), check_speed=False)
     for x in (torch.ones(3), -torch.ones(3)):
-        _assert_same(module(x), Model()(x))
+        assert_same(module(x), Model()(x))
     assert lacking.NAME in str(ingot.report(module))

@@ -14,6 +14,7 @@ import pytest
 import test_control_flow as models
 import torch
 from errors.inputs import INGOT
+from whole_models import assert_same
 
 _HAS_GPU = torch.cuda.is_available()
 _WHOLE = {"require_full_compilation": True, "check_speed": False}
@@ -67,8 +68,8 @@ class TestOnAGpu:
             jit = torch.compile(model, backend="ingot", fullgraph=True, options=_WHOLE)
             for _ in range(3):
                 for args in calls:
-                    models._assert_same(run(*args), model(*args))
-                    models._assert_same(jit(*args), model(*args))
+                    assert_same(run(*args), model(*args))
+                    assert_same(jit(*args), model(*args))
 
     @pytest.mark.parametrize("model", [models._Branch, models._Nested], ids=lambda model: model.__name__)
     def test_branches(self, model: Any) -> None:
@@ -98,7 +99,7 @@ class TestOnAGpu:
             with torch.cuda.stream(torch.cuda.Stream()):
                 torch.cuda._sleep(20_000_000)
                 flag.fill_(value)
-                models._assert_same(run(x, flag), x + 1 if value else x - 1)
+                assert_same(run(x, flag), x + 1 if value else x - 1)
             torch.cuda.synchronize()
 
     def test_captures_are_refused(self) -> None:
@@ -109,7 +110,7 @@ class TestOnAGpu:
         run(x)
         with ingot.runtime.enable_cudagraphs(run) as graphs:
             for _ in range(3):
-                models._assert_same(graphs(x), model(x))
+                assert_same(graphs(x), model(x))
             assert graphs.captured == 0
             assert any(
                 "INGOT-D404" in reason or "run on the host" in reason for reason in graphs.reasons.values()
