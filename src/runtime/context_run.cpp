@@ -7,6 +7,7 @@
 #include "runtime/context.h"
 #include "runtime/context_state.h"
 #include "runtime/device_collectives.h"
+#include "runtime/waits.h"
 #include "runtime/weight_plan.h"
 #include "support/error.h"
 

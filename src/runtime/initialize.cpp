@@ -8,6 +8,7 @@
 #include <fmt/core.h>
 
 #include "runtime/program_run.h"
+#include "runtime/waits.h"
 #include "runtime/weight_plan.h"
 #include "support/error.h"
 

@@ -6,18 +6,16 @@
 #include "runtime/device_collectives.h"
 #include "runtime/loop_counters.h"
 #include "runtime/prefetches.h"
+#include "runtime/program_addresses.h"
 #include "runtime/routine_run.h"
 #include "runtime/step_errors.h"
 #include "runtime/transfers.h"
+#include "runtime/waits.h"
 #include "runtime/weight_plan.h"
 #include "support/error.h"
 
 namespace ingot::core {
 namespace {
-
-struct Ports {
-  std::span<std::byte* const> inputs, outputs;  // outputs: of nested programs
-};
 
 // One program: the main one (level 0) or a nested one.
 class ProgramRun {
@@ -29,38 +27,13 @@ class ProgramRun {
         executable_(executable),
         program_(*executable.program),
         frame_(frame),
-        ports_(ports),
+        addresses_(resources, plan, executable, frame, ports, level),
         level_(level) {}
 
   void run();
 
  private:
-  void resolve();
-  void reserve_arenas();
-  bool keeps_addresses() const;
-  void set_pointer(BufferId id);
-  void set_moving_arguments();
   std::span<const Prefetch> prefetches_of(const ExecutableSpan& span);
-  const WeightPlan* weight_plan() const {
-    return &program_ == &resources_.data.main ? resources_.weights.plan.get() : nullptr;
-  }
-  std::byte* address(BufferId id);
-  std::byte* address(BufferId, const InputStorage& input) const { return ports_.inputs[input.index]; }
-  std::byte* address(BufferId id, const OutputStorage& output);
-  std::byte* address(BufferId id, const WeightStorage& weight) const {
-    return address_of_weight(id, weight.id);
-  }
-  std::byte* address(BufferId id, const ConstantStorage& constant) const {
-    return address_of_weight(id, constant.id);
-  }
-  std::byte* address(BufferId, const StateStorage& state) const { return resources_.states[state.index]; }
-  std::byte* address(BufferId id, const ArenaStorage&) const;
-  std::byte* address(BufferId, const AliasStorage&) const { return nullptr; }  // follows from its root's
-  // Known from the start if an outer program's step determined its size.
-  std::byte* address(BufferId id, DynamicStorage) { return allocate_data_dependent(id); }
-  std::byte* address_of_weight(BufferId id, uint32_t weight) const;
-  std::byte* allocate_data_dependent(BufferId id);
-  std::byte* allocate_output(BufferId id, const OutputStorage& output);
   DeviceMemory* memory_of(BufferId id) const {
     return resources_.backends.memories[place_number(program_.buffers[id].place)];
   }
@@ -71,8 +44,6 @@ class ProgramRun {
   void run_in_parts(const ExecutableSpan& span);
   bool time_on_device(const ExecutableSpan& span);
   CallSpan calls_of(const ExecutableSpan& span);
-  void wait_for_devices();
-  void follow_live();
   void run_on_host(size_t index);
   void run_branch(const ExecutableStep& step, const BranchStep& branch);
   void run_loop(const ExecutableStep& step, const LoopStep& loop);
@@ -89,7 +60,7 @@ class ProgramRun {
   const Executable& executable_;
   const Program& program_;
   Frame& frame_;
-  const Ports ports_;
+  ProgramAddresses addresses_;
   const size_t level_;
 };
 
@@ -97,7 +68,7 @@ void ProgramRun::run() {
   for (const SymbolSlot symbol : executable_.binds) plan_.bound[symbol] = false;
   if (executable_.data_dependent) [[unlikely]]
     check_all();
-  resolve();
+  addresses_.resolve();
   const bool is_watched = resources_.profile != nullptr || resources_.observer != nullptr ||
                           resources_.limits != nullptr || resources_.names_ranges;
   for (const ExecutableSpan& span : executable_.spans) {
@@ -114,112 +85,11 @@ void ProgramRun::run() {
   }
 }
 
-void ProgramRun::reserve_arenas() {
-  const size_t places = resources_.backends.memories.size();
-  if (resources_.arenas.size() < (level_ + 1) * places) resources_.arenas.resize((level_ + 1) * places);
-  for (const uint8_t place : executable_.places) {
-    GrowingBlock& block = resources_.arenas[level_ * places + place];
-    const auto bytes = static_cast<size_t>(frame_.arena_bytes[place]);
-    if (bytes > block.bytes()) wait_for_devices();
-    frame_.arenas[place] = block.reserve(bytes, resources_.backends.memories[place]);
-  }
-}
-
-bool ProgramRun::keeps_addresses() const {
-  return frame_.known_arenas == frame_.arenas && frame_.weights == resources_.weights.generation &&
-         frame_.states == resources_.states_version;
-}
-
-// Addresses in arenas, and of weights and states, are reused from run to run; the others are looked up again.
-void ProgramRun::resolve() {
-  reserve_arenas();
-  if (keeps_addresses()) [[likely]] {
-    for (const BufferId id : executable_.moving) set_pointer(id);
-    set_moving_arguments();
-    return;
-  }
-  for (BufferId id = 0; id < executable_.buffers.size(); ++id) set_pointer(id);
-  for (size_t i = 0; i < executable_.arguments.size(); ++i) {
-    const BufferId id = executable_.arguments[i];
-    frame_.arguments[i] = id == kNoId ? nullptr : frame_.pointers[id];
-  }
-  if (const WeightPlan* plan = weight_plan())
-    set_fetched_arguments(*plan, resources_.weight_ring, executable_, plan_, frame_);
-  frame_.known_arenas = frame_.arenas;
-  frame_.weights = resources_.weights.generation;
-  frame_.states = resources_.states_version;
-}
-
-void ProgramRun::set_pointer(BufferId id) {
-  const ExecutableBuffer& buffer = executable_.buffers[id];
-  if (buffer.root == id) {
-    frame_.pointers[id] = address(id);
-  } else {
-    std::byte* root = frame_.pointers[buffer.root];
-    frame_.pointers[id] = root == nullptr ? nullptr : root + plan_.values[buffer.offset];
-  }
-}
-
-void ProgramRun::set_moving_arguments() {
-  for (const uint32_t i : executable_.moving_arguments)
-    frame_.arguments[i] = frame_.pointers[executable_.arguments[i]];
-}
-
 std::span<const Prefetch> ProgramRun::prefetches_of(const ExecutableSpan& span) {
-  const WeightPlan* plan = weight_plan();
+  const WeightPlan* plan = weight_plan_of(resources_, program_);
   if (plan == nullptr) return {};
   list_prefetches(*plan, resources_.weights, resources_.weight_ring, span, frame_.prefetches);
   return frame_.prefetches;
-}
-
-std::byte* ProgramRun::address(BufferId id) {
-  return std::visit([&](const auto& storage) { return address(id, storage); }, program_.buffers[id].storage);
-}
-
-std::byte* ProgramRun::address(BufferId id, const OutputStorage& output) {
-  if (level_ > 0) return ports_.outputs[output.index];
-  return has_known_shape(executable_, plan_, id) ? allocate_output(id, output) : nullptr;
-}
-
-// Nothing writes weights: `validate` checked it.
-std::byte* ProgramRun::address_of_weight(BufferId id, uint32_t weight) const {
-  const uint8_t place = place_number(program_.buffers[id].place);
-  const WeightPlan* plan = weight_plan();
-  if (plan != nullptr && place != 0 && !plan->read_there.empty() && plan->read_there[weight])
-    return const_cast<std::byte*>(resources_.weights.pinned[weight].get());
-  return const_cast<std::byte*>(resources_.weights.at(place)[weight].get());
-}
-
-std::byte* ProgramRun::address(BufferId id, const ArenaStorage&) const {
-  return frame_.arenas[place_number(program_.buffers[id].place)] + frame_.offsets[id];
-}
-
-std::byte* ProgramRun::allocate_output(BufferId id, const OutputStorage& output) {
-  constexpr size_t kShort = 8;
-  const ExecutableBuffer& buffer = executable_.buffers[id];
-  const size_t rank = buffer.shape.size();
-  int64_t few[kShort];
-  std::vector<int64_t> many(rank > kShort ? rank : 0);
-  int64_t* shape = rank > kShort ? many.data() : few;
-  for (size_t i = 0; i < rank; ++i) shape[i] = plan_.values[buffer.shape[i]];
-  const auto bytes = static_cast<size_t>(plan_.values[buffer.bytes]);
-  std::byte* memory = resources_.outputs.allocate(resources_.outputs.context, output.index,
-                                                  program_.buffers[id].type.dtype, {shape, rank}, bytes);
-  if (memory != nullptr || bytes == 0) return memory;
-  throw DeviceError("INGOT-D302",
-                    fmt::format("the caller's allocator returned no memory for output '{}' ({} bytes)",
-                                program_.outputs[output.index].name, bytes));
-}
-
-std::byte* ProgramRun::allocate_data_dependent(BufferId id) {
-  const DimSlot bytes = executable_.buffers[id].bytes;
-  if (!has_known_shape(executable_, plan_, id)) return nullptr;
-  const auto* output = program_.buffers[id].as<OutputStorage>();
-  if (output != nullptr && level_ == 0) return allocate_output(id, *output);
-  GrowingBlock& block = frame_.blocks[id];
-  const auto needed = static_cast<size_t>(plan_.values[bytes]);
-  if (needed > block.bytes()) wait_for_devices();
-  return block.reserve(needed, memory_of(id));
 }
 
 void ProgramRun::run_span(const ExecutableSpan& span) {
@@ -241,8 +111,8 @@ void ProgramRun::run_in_parts(const ExecutableSpan& span) {
     while (end < span.last && !is_on_host(end)) ++end;
     if (end > i) run_calls({i, end, span.backend, span.moves});
     if (end < span.last) {
-      follow_live();
-      wait_for_devices();
+      follow_live(resources_);
+      wait_for_devices(resources_);
       run_collective_on_host(resources_, executable_, frame_, end++);
     }
     i = end;
@@ -274,7 +144,7 @@ void ProgramRun::run_watched(const ExecutableSpan& span) {
     if (span.backend != kNoId)
       wait_for(resources_.data, resources_.program, *resources_.queues[span.backend]);
     else
-      wait_for_devices();
+      wait_for_devices(resources_);
     if (is_timed) resources_.profile->add(i, start, StepProfile::Clock::now());
     if (is_observed) show_results(*resources_.observer, executable_, plan_, i, resources_.backends);
   }
@@ -309,23 +179,10 @@ void ProgramRun::run_calls(const ExecutableSpan& span) {
     fail_launch(resources_.data, resources_.program, *failure);
 }
 
-// Before the host touches what devices may be copying, and before memory is replaced that they may be using.
-void ProgramRun::wait_for_devices() {
-  for (const std::string& device : resources_.data.devices)
-    wait_for(resources_.data, resources_.program, *resources_.queues[resources_.backends.position(device)]);
-}
-
-// Branches and loops follow values, which no recording has, and which the caller's stream may still be
-// making.
-void ProgramRun::follow_live() {
-  for (const std::string& device : resources_.data.devices)
-    resources_.queues[resources_.backends.position(device)]->follow_live(resources_.stream);
-}
-
 void ProgramRun::run_on_host(size_t index) {
   const ExecutableStep& step = executable_.steps[index];
-  if (!step.step->nested().empty()) follow_live();
-  if (!resources_.data.devices.empty()) wait_for_devices();
+  if (!step.step->nested().empty()) follow_live(resources_);
+  if (!resources_.data.devices.empty()) wait_for_devices(resources_);
   if (step.step->as<RoutineStep>() != nullptr) return run_routine(resources_, executable_, frame_, index);
   if (const auto* branch = step.step->as<BranchStep>()) return run_branch(step, *branch);
   if (const auto* loop = step.step->as<LoopStep>()) return run_loop(step, *loop);
@@ -371,7 +228,7 @@ void ProgramRun::run_loop(const ExecutableStep& step, const LoopStep& loop) {
   for (int64_t iteration = 0; iteration < trips && counters.goes_on(); ++iteration) {
     counters.begin(iteration);
     run_nested(loop.body, {values.reads, values.writes});
-    if (memory != nullptr) wait_for_devices();
+    if (memory != nullptr) wait_for_devices(resources_);
     counters.end();
     values.alternate();
   }
@@ -389,15 +246,7 @@ void ProgramRun::bind_results(const ExecutableStep& step) {
     executable_.conditions.require_late(plan_.symbols, plan_.bound, binding.symbol);
   }
   check_all();
-  for (const BufferId id : executable_.data_dependent_buffers) {
-    if (frame_.pointers[id] == nullptr) frame_.pointers[id] = allocate_data_dependent(id);
-  }
-  for (const BufferId id : executable_.moving) {
-    const ExecutableBuffer& buffer = executable_.buffers[id];
-    std::byte* root = frame_.pointers[buffer.root];
-    if (buffer.root != id && root != nullptr) frame_.pointers[id] = root + plan_.values[buffer.offset];
-  }
-  set_moving_arguments();
+  addresses_.resolve_sized();
 }
 
 void ProgramRun::check_all() const {
@@ -408,12 +257,6 @@ void ProgramRun::check_all() const {
 
 void run_main(const RunResources& resources, const Executable& executable, RunPlan& plan) {
   ProgramRun(resources, plan, executable, plan.frame, {resources.inputs, {}}, 0).run();
-}
-
-void wait_for(const EngineData& data, const Program& program, Queue& queue) {
-  const auto failure = queue.wait();
-  if (failure) [[unlikely]]
-    fail_launch(data, program, *failure);
 }
 
 }  // namespace ingot::core

@@ -13,7 +13,4 @@ namespace ingot::core {
 // afterwards.
 void run_main(const RunResources& resources, const Executable& executable, RunPlan& plan);
 
-// Waits for a queue's work; errors as those of `run_main`.
-void wait_for(const EngineData& data, const Program& program, Queue& queue);
-
 }  // namespace ingot::core
