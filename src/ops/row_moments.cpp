@@ -19,6 +19,7 @@ constexpr Operand kMomentOperands[] = {{"moments", DTypeSet::kFloating}};
 Types infer_moments(const Node& node) {
   const TensorType& x = node.operand_type(0);
   require(x.rank() >= 1, node, "x must have at least one dim");
+  require(bit_width(x.dtype) <= bit_width(DType::kF32), node, "x must have at most 32 bits, as its moments");
   const auto size = x.shape.back().constant();
   require(size && *size > 0 && *size % kMomentNeighbours == 0, node,
           "the last dim of x must be a constant multiple of 32");
