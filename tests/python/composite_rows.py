@@ -209,6 +209,37 @@ def fitting_samples(
             yield arguments, keywords, expected, evaluated(row, function, arguments, keywords)
 
 
+def mixed_dtypes(row: Row, function: Callable[..., Any]) -> Iterator[tuple[tuple, dict[str, Any]]]:
+    """Calls that eager refuses because one f32 tensor became f64, although the row would compute something."""
+    for arguments, keywords in itertools.islice(samples(row), 12):
+        leaves, tree = pytree.tree_flatten((arguments, keywords))
+        places = [i for i, leaf in enumerate(leaves) if getattr(leaf, "dtype", None) == torch.float32]
+        if len(places) < 2 or not _runs(row.overload, arguments, keywords):
+            continue
+        for place in places:
+            changed = [leaf.double() if i == place else leaf for i, leaf in enumerate(leaves)]
+            call = pytree.tree_unflatten(changed, tree)
+            if not _runs(row.overload, *call) and _runs(evaluated, (row, function, *call), {}):
+                yield call
+        return
+
+
+def _runs(function: Callable[..., Any], arguments: tuple, keywords: dict[str, Any]) -> bool:
+    try:
+        function(*arguments, **keywords)
+    except (
+        RuntimeError,
+        TypeError,
+        IndexError,
+        ValueError,
+        AssertionError,
+        NotImplementedError,
+        RefusedError,
+    ):
+        return False
+    return True
+
+
 def _promotes(arguments: tuple, result: Any) -> bool:
     dtypes = {value.dtype for value in pytree.tree_leaves(arguments) if isinstance(value, torch.Tensor)}
     return isinstance(result, torch.Tensor) and result.dtype not in {*dtypes, torch.bool}

@@ -10,7 +10,7 @@ from typing import Any
 import ingot
 import pytest
 import torch
-from composite_rows import Row, compare, fitting_samples, functions
+from composite_rows import Row, compare, fitting_samples, functions, mixed_dtypes
 from torch import nn
 from torch.utils import _pytree as pytree
 
@@ -52,3 +52,43 @@ def test_a_row_runs_in_ingot(row: Row, function: Any, tmp_path: Path) -> None:
     wanted, got = Model()(tensors), ingot.build(tmp_path / "model.pt2")(tensors)
     for one, other in zip(pytree.tree_leaves(got), pytree.tree_leaves(wanted), strict=True):
         torch.testing.assert_close(one, other, equal_nan=True)
+
+
+class _Call(nn.Module):
+    """A call of tensors among other arguments."""
+
+    def __init__(self, row: Row, arguments: tuple, keywords: dict[str, Any]) -> None:
+        super().__init__()
+        self.row = row
+        self.leaves, self.tree = pytree.tree_flatten((arguments, keywords))
+        self.places = [i for i, leaf in enumerate(self.leaves) if isinstance(leaf, torch.Tensor)]
+
+    def tensors(self) -> tuple[torch.Tensor, ...]:
+        return tuple(self.leaves[i].clone() for i in self.places)
+
+    def forward(self, *tensors: torch.Tensor) -> Any:
+        given = dict(zip(self.places, tensors, strict=True))
+        leaves = [given.get(i, leaf) for i, leaf in enumerate(self.leaves)]
+        arguments, keywords = pytree.tree_unflatten(leaves, self.tree)
+        return self.row.overload(*arguments, **keywords)
+
+
+def _is_taken(call: _Call, path: Path) -> bool:
+    try:
+        program = torch.export.export(call, call.tensors())
+    except Exception:
+        return False  # torch refuses it while it traces
+    torch.export.save(program, path)
+    try:
+        ingot.build(path)
+    except ingot.Error:
+        return False
+    return True
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_what_eager_refuses_is_refused(tmp_path: Path) -> None:
+    """Tensors of several dtypes, where torch's own trace does not look at them."""
+    calls = [_Call(row, *given) for row, function in REAL for given in mixed_dtypes(row, function)]
+    assert len(calls) > 10
+    assert [call.row.name for call in calls if _is_taken(call, tmp_path / "model.pt2")] == []

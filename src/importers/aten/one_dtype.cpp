@@ -21,15 +21,19 @@ constexpr std::array<std::string_view, 5> kAffine = {"input", "weight", "bias"};
 constexpr std::array<std::string_view, 5> kStatistics = {"input", "weight", "bias", "running_mean",
                                                          "running_var"};
 constexpr Rule kRules[] = {
+    {"aten._cdist_forward", {"x1", "x2"}},
     {"aten._native_batch_norm_legit", kStatistics, kTakesWide},
     {"aten._native_batch_norm_legit_no_training", kStatistics, kTakesWide},
+    {"aten._prelu_kernel", {"self", "weight"}},
     {"aten._unsafe_index_put", {"self", "values"}},
     {"aten.addbmm", {"self", "batch1", "batch2"}},
     {"aten.addmm", {"self", "mat1", "mat2"}},
     {"aten.addmv", {"self", "mat", "vec"}},
     {"aten.baddbmm", {"self", "batch1", "batch2"}},
     {"aten.batch_norm", kStatistics, kTakesWide},
+    {"aten.bilinear", {"input1", "input2", "weight", "bias"}},
     {"aten.binary_cross_entropy", {"self", "target", "weight"}},
+    {"aten.cdist", {"x1", "x2"}},
     {"aten.cross", {"self", "other"}},
     {"aten.cross_entropy_loss", {"self", "weight"}},
     {"aten.cudnn_batch_norm", kStatistics, kTakesWide},
@@ -40,8 +44,11 @@ constexpr Rule kRules[] = {
     {"aten.index_put", {"self", "values"}},
     {"aten.index_reduce", {"self", "source"}},
     {"aten.instance_norm", kStatistics, kTakesWide},
+    {"aten.isclose", {"self", "other"}},
     {"aten.layer_norm", kAffine, kTakesWide},
+    {"aten.lerp", {"self", "end", "weight"}},
     {"aten.linalg_cross", {"self", "other"}},
+    {"aten.linalg_vecdot", {"x", "y"}},
     {"aten.native_batch_norm", kStatistics, kTakesWide},
     {"aten.native_group_norm", kAffine, kTakesWide},
     {"aten.native_layer_norm", kAffine, kTakesWide},
@@ -49,6 +56,8 @@ constexpr Rule kRules[] = {
     {"aten.nll_loss2d", {"self", "weight"}},
     {"aten.nll_loss_forward", {"self", "weight"}},
     {"aten.nll_loss_nd", {"self", "weight"}},
+    {"aten.prelu", {"self", "weight"}},
+    {"aten.vdot", {"self", "other"}},
 };
 
 const Rule* find_rule(std::string_view target) {
