@@ -209,8 +209,8 @@ def fitting_samples(
             yield arguments, keywords, expected, evaluated(row, function, arguments, keywords)
 
 
-def mixed_dtypes(row: Row, function: Callable[..., Any]) -> Iterator[tuple[tuple, dict[str, Any]]]:
-    """Calls that eager refuses because one f32 tensor became f64, although the row would compute something."""
+def _with_a_double(row: Row) -> Iterator[tuple[tuple, dict[str, Any]]]:
+    """A call of several f32 tensors, each of which is f64 in turn."""
     for arguments, keywords in itertools.islice(samples(row), 12):
         leaves, tree = pytree.tree_flatten((arguments, keywords))
         places = [i for i, leaf in enumerate(leaves) if getattr(leaf, "dtype", None) == torch.float32]
@@ -218,10 +218,26 @@ def mixed_dtypes(row: Row, function: Callable[..., Any]) -> Iterator[tuple[tuple
             continue
         for place in places:
             changed = [leaf.double() if i == place else leaf for i, leaf in enumerate(leaves)]
-            call = pytree.tree_unflatten(changed, tree)
-            if not _runs(row.overload, *call) and _runs(evaluated, (row, function, *call), {}):
-                yield call
+            yield pytree.tree_unflatten(changed, tree)
         return
+
+
+def refused_by_eager(row: Row, function: Callable[..., Any]) -> Iterator[tuple[tuple, dict[str, Any]]]:
+    """Calls of mixed dtypes that eager refuses, although the row would compute something."""
+    for call in _with_a_double(row):
+        if not _runs(row.overload, *call) and _runs(evaluated, (row, function, *call), {}):
+            yield call
+
+
+def compare_mixed(row: Row, function: Callable[..., Any]) -> None:
+    """AssertionError if the row's result has another dtype than eager's for a call of mixed dtypes."""
+    for arguments, keywords in _with_a_double(row):
+        if _runs(row.overload, arguments, keywords) and _runs(
+            evaluated, (row, function, arguments, keywords), {}
+        ):
+            expected = _tensors(row.overload(*arguments, **keywords))
+            actual = _tensors(evaluated(row, function, arguments, keywords))
+            assert [x.dtype for x in actual] == [x.dtype for x in expected]
 
 
 def _runs(function: Callable[..., Any], arguments: tuple, keywords: dict[str, Any]) -> bool:
