@@ -88,10 +88,11 @@ void NcclGroup::meet(uint64_t program) {
   }
   Introduction outcome;
   if (!start(all[0].id)) outcome.refuse(reason_);
-  if (first_peer_refusal(all).empty()) outcome.refuse_peers(connect_peers(all));
+  peer_reason_ = first_peer_refusal(all);
+  if (peer_reason_.empty()) outcome.refuse_peers(connect_peers(all));
   const std::vector<Introduction> outcomes = meeting.exchange(outcome);
   reason_ = first_refusal(outcomes);
-  peer_reason_ = first_peer_refusal(first_peer_refusal(all).empty() ? outcomes : all);
+  if (peer_reason_.empty()) peer_reason_ = first_peer_refusal(outcomes);
   if (!reason_.empty() || !peer_reason_.empty()) peers_ = nullptr;
   if (reason_.empty()) return;
   if (communicator_ != nullptr) nccl_->abort(communicator_);
@@ -339,15 +340,15 @@ void NcclGroup::detach() {
 NcclGroup::~NcclGroup() {
   if (forks_ != fork_count()) {
     static_cast<void>(new std::thread(std::move(watcher_)));  // a forked child has none to join
+    static_cast<void>(peers_.release());                      // nor a driver to free it by
     return;
   }
   detach();
+  PeerMemory* const peers = peers_.release();
   Handle context = nullptr;
   if (device_.driver().current_context(&context) != 0) return;  // the process ends, the driver has ended
   const CurrentContext current = device_.enter();
-  // Ranks that failed may still write into each other's memory.
-  if (!text_.empty()) static_cast<void>(peers_.release());
-  peers_ = nullptr;
+  if (text_.empty()) delete peers;  // ranks that failed may still write into each other's memory
   if (communicator_ != nullptr) nccl_->destroy(communicator_);
   for (const Watched& each : watched_)
     if (each.event != nullptr) device_.driver().destroy_event(each.event);
