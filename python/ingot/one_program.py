@@ -218,6 +218,7 @@ class _Constants:
         self._first = next(node for node in nodes if node.op != "placeholder")
         values = (node.meta.get("val") for node in nodes)
         self._fake = next(value.fake_mode for value in values if hasattr(value, "fake_mode"))
+        self._call = rank_positions.Calls(self._first, self._fake)
         functional = torch.ops._c10d_functional
         # The same on all ranks: each gets its own element.
         everyone = self._constant(list(range(group.size())), torch.int64)
@@ -255,12 +256,4 @@ class _Constants:
         with self._module.graph.inserting_before(self._first):
             node = self._module.graph.get_attr(name)
         node.meta["val"] = self._fake.from_tensor(data, static_shapes=True)
-        return node
-
-    def _call(self, target: Any, *arguments: Any) -> Node:
-        with self._module.graph.inserting_before(self._first):
-            node = self._module.graph.call_function(target, arguments)
-        with self._fake:
-            values = [each.meta["val"] if isinstance(each, Node) else each for each in arguments]
-            node.meta["val"] = target(*values)
         return node

@@ -49,7 +49,7 @@ def are_positions(node: Node, arguments: set[int | None]) -> bool:
 
 def replace(node: Node, values: Values, own: Callable[[list[int]], Node], constant: Callable) -> None:
     """The node's users get what the gather returns. own: a tensor without dims, from a value per rank; constant: a tensor of integers."""
-    call = _Calls(node)
+    call = Calls(node, node.meta["val"].fake_mode)
     tensor, dim = _tensor_and_dim(node)
     step = _argument(node, 4, 1) if node.target is aten.slice.Tensor else 1
     step = _argument(node, 5, 1) if node.target is aten.slice_scatter.default else step
@@ -68,12 +68,11 @@ def replace(node: Node, values: Values, own: Callable[[list[int]], Node], consta
     node.graph.erase_node(node)
 
 
-class _Calls:
-    """Makes nodes before another one."""
+class Calls:
+    """Makes nodes before another one, with values of a fake mode."""
 
-    def __init__(self, node: Node) -> None:
-        self._node = node
-        self._fake = node.meta["val"].fake_mode
+    def __init__(self, node: Node, fake: Any) -> None:
+        self._node, self._fake = node, fake
 
     def __call__(self, target: Any, *arguments: Any) -> Node:
         with self._node.graph.inserting_before(self._node):
