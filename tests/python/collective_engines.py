@@ -197,43 +197,59 @@ def machine(request: pytest.FixtureRequest) -> Machine:
     return Machine(request.getfixturevalue("fake_nccl"), has_peers=request.param == "peers")
 
 
-THREADS = """
+# Before functions `engine_of(rank)`, which names the rank's engine in the folder, and `check(engine, rank)`.
+RANKS_AS_THREADS = """
 import sys, threading
 import numpy as np
 import ingot
 
-folder, calls, uneven = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+folder = sys.argv[1]
 listener = ingot.distributed.listen()
 failures = []
 
 def work(rank):
     try:
-        name = f"uneven{rank}" if uneven else "everything"
-        engine = ingot.Engine.load(f"{folder}/{name}.ingot", device=rank)
+        engine = ingot.Engine.load(f"{folder}/{engine_of(rank)}.ingot", device=rank)
         group = ingot.distributed.join(listener if rank == 0 else listener.address(), rank, 2, deadline=20)
         ingot.distributed.bind(engine, group)
-        given = np.load(f"{folder}/{uneven}x{rank}.npz")
-        wanted = np.load(f"{folder}/{uneven}y{rank}.npz")
-        for _ in range(calls):
-            results = engine(*[given[name] for name in given.files])
-            results = results if isinstance(results, (tuple, list)) else (results,)
-            for k, (got, name) in enumerate(zip(results, wanted.files, strict=True)):
-                np.testing.assert_array_equal(got, wanted[name], err_msg=f"result {k} of rank {rank}")
+        check(engine, rank)
     except Exception as error:
         failures.append(error)
 
-threads = [threading.Thread(target=work, args=(rank,)) for rank in range(2)]
-for thread in threads: thread.start()
-for thread in threads: thread.join()
-assert not failures, failures
+def run():
+    threads = [threading.Thread(target=work, args=(rank,)) for rank in range(2)]
+    for thread in threads: thread.start()
+    for thread in threads: thread.join()
+    assert not failures, failures
 """
+CALLS = """
+calls, uneven = int(sys.argv[2]), sys.argv[3]
+
+def engine_of(rank):
+    return f"uneven{rank}" if uneven else "everything"
+
+def check(engine, rank):
+    given = np.load(f"{folder}/{uneven}x{rank}.npz")
+    wanted = np.load(f"{folder}/{uneven}y{rank}.npz")
+    for _ in range(calls):
+        results = engine(*[given[name] for name in given.files])
+        results = results if isinstance(results, (tuple, list)) else (results,)
+        for k, (got, name) in enumerate(zip(results, wanted.files, strict=True)):
+            np.testing.assert_array_equal(got, wanted[name], err_msg=f"result {k} of rank {rank}")
+"""
+
+
+def run_as_threads(script: str, folder: Path, machine: Machine, *arguments: str, **variables: object) -> str:
+    """Runs `check` of the script in a thread for each rank; returns what was logged."""
+    command = [sys.executable, "-c", RANKS_AS_THREADS + script + "\nrun()\n", folder, *arguments]
+    done = subprocess.run(
+        command, capture_output=True, text=True, env=machine.environment(**variables), check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stderr
 
 
 def run_threads(
     folder: Path, machine: Machine, calls: int = 4, uneven: bool = False, **variables: object
 ) -> str:
-    arguments = [folder, str(calls), "uneven" if uneven else ""]
-    done = subprocess.run([sys.executable, "-c", THREADS, *arguments], capture_output=True, text=True,
-                          env=machine.environment(**variables), check=False)  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    return done.stderr
+    return run_as_threads(CALLS, folder, machine, str(calls), "uneven" if uneven else "", **variables)

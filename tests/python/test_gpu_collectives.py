@@ -7,12 +7,21 @@ from __future__ import annotations
 import re
 import socket
 import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
-from collective_engines import DTYPES, RANKS, Machine, folder, machine, names_of, needs_nvrtc, run_threads
+from collective_engines import (
+    DTYPES,
+    RANKS,
+    Machine,
+    folder,
+    machine,
+    names_of,
+    needs_nvrtc,
+    run_as_threads,
+    run_threads,
+)
 from errors.inputs import INGOT
 
 __all__ = ["folder", "machine"]  # fixtures
@@ -80,28 +89,13 @@ def test_without_nccl_the_host_does_them(
 
 
 SIZES = """
-import sys, threading
-import numpy as np
-import ingot
+def engine_of(rank):
+    return "sized"
 
-listener = ingot.distributed.listen()
-failures = []
-
-def work(rank):
-    try:
-        engine = ingot.Engine.load(f"{sys.argv[1]}/sized.ingot", device=rank)
-        group = ingot.distributed.join(listener if rank == 0 else listener.address(), rank, 2, deadline=20)
-        ingot.distributed.bind(engine, group)
-        for rows in map(int, sys.argv[2:]):
-            parts = [np.arange(rows * 3, dtype=np.float32).reshape(rows, 3) % 97 + each for each in range(2)]
-            np.testing.assert_array_equal(engine(parts[rank]), parts[0] + parts[1], err_msg=str(rows))
-    except Exception as error:
-        failures.append(error)
-
-threads = [threading.Thread(target=work, args=(rank,)) for rank in range(2)]
-for thread in threads: thread.start()
-for thread in threads: thread.join()
-assert not failures, failures
+def check(engine, rank):
+    for rows in map(int, sys.argv[2:]):
+        parts = [np.arange(rows * 3, dtype=np.float32).reshape(rows, 3) % 97 + each for each in range(2)]
+        np.testing.assert_array_equal(engine(parts[rank]), parts[0] + parts[1], err_msg=str(rows))
 """
 
 
@@ -109,11 +103,9 @@ def test_long_sums_go_by_nccl(folder: Path, machine: Machine) -> None:
     """Short and long ones in turns, each size several times, so that graphs of both ways are replayed."""
     most = (2 << 20) // (2 * RANKS * 16) * 8 // 4 // 3  # rows of three floats: kernel_abi.h, most_peer_bytes
     sizes = [1, most, most + 1, 5, 40000, 1, most, 40000, most + 1, 5] * 3
-    done = subprocess.run([sys.executable, "-c", SIZES, folder, *map(str, sizes)], capture_output=True, text=True,
-                          env=machine.environment(), check=False)  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    said = run_as_threads(SIZES, folder, machine, *map(str, sizes))
     if machine.has_peers:
-        assert f"{sum(rows <= most for rows in sizes) * RANKS} reductions by peers" in done.stderr
+        assert f"{sum(rows <= most for rows in sizes) * RANKS} reductions by peers" in said
 
 
 @pytest.mark.parametrize("refusing", range(RANKS))

@@ -14,10 +14,9 @@ import pytest
 import test_control_flow as models
 import torch
 from errors.inputs import INGOT
-from whole_models import assert_same
+from whole_models import WHOLE, assert_same
 
 _HAS_GPU = torch.cuda.is_available()
-_WHOLE = {"require_full_compilation": True, "check_speed": False}
 
 
 @pytest.mark.skipif(not os.environ.get("INGOT_NVRTC"), reason="there is no NVRTC")
@@ -63,9 +62,9 @@ class TestOnAGpu:
         model = model.eval().cuda()
         calls = [tuple(value.cuda() for value in args) for args in calls]
         with torch.no_grad():
-            run = ingot.compile(torch.export.export(model, calls[0]), **_WHOLE)
+            run = ingot.compile(torch.export.export(model, calls[0]), **WHOLE)
             torch._dynamo.reset()
-            jit = torch.compile(model, backend="ingot", fullgraph=True, options=_WHOLE)
+            jit = torch.compile(model, backend="ingot", fullgraph=True, options=WHOLE)
             for _ in range(3):
                 for args in calls:
                     assert_same(run(*args), model(*args))
@@ -94,7 +93,7 @@ class TestOnAGpu:
                 return torch.cond(flag, lambda x: x + 1, lambda x: x - 1, (x,))
 
         x, flag = torch.ones(4, device="cuda"), torch.zeros((), dtype=torch.bool, device="cuda")
-        run = ingot.compile(torch.export.export(Chooses().cuda(), (x, flag)), **_WHOLE)
+        run = ingot.compile(torch.export.export(Chooses().cuda(), (x, flag)), **WHOLE)
         for value in (True, False, True):
             with torch.cuda.stream(torch.cuda.Stream()):
                 torch.cuda._sleep(20_000_000)
@@ -106,7 +105,7 @@ class TestOnAGpu:
         """A recording has no conditions: whatever it held would be that of one call."""
         model = models._Branch().cuda()
         x = torch.full((3, 4), 1.0).cuda()
-        run = ingot.compile(torch.export.export(model, (x,)), **_WHOLE)
+        run = ingot.compile(torch.export.export(model, (x,)), **WHOLE)
         run(x)
         with ingot.runtime.enable_cudagraphs(run) as graphs:
             for _ in range(3):
