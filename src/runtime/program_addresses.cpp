@@ -115,11 +115,8 @@ void ProgramAddresses::resolve_sized() {
   for (const BufferId id : executable_.data_dependent_buffers) {
     if (frame_.pointers[id] == nullptr) frame_.pointers[id] = allocate_data_dependent(id);
   }
-  for (const BufferId id : executable_.moving) {
-    const ExecutableBuffer& buffer = executable_.buffers[id];
-    std::byte* root = frame_.pointers[buffer.root];
-    if (buffer.root != id && root != nullptr) frame_.pointers[id] = root + plan_.values[buffer.offset];
-  }
+  for (const BufferId id : executable_.moving)
+    if (executable_.buffers[id].root != id) set_pointer(id);
   set_moving_arguments();
 }
 

@@ -111,7 +111,7 @@ LoweredKernel kernel_of_template(const TemplateKernel& kernel, const Node& node,
 }
 
 LoweredKernel kernel_of_peers(const Node& node, const Target& target) {
-  const std::string text = write_peer_kernel(node).text;
+  const std::string text = write_peer_kernel(node);
   return {.tactic = {},
           .launch = {},
           .key = text,

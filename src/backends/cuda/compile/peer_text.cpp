@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cuda/compile/peer_text.h"
 
+#include <fmt/core.h>
+
 #include "backends/cuda/compile/type_text.h"
 #include "backends/cuda/kernel_abi.h"
 #include "ops/collective.h"
@@ -111,10 +113,6 @@ constexpr std::string_view kPeerBody = R"cuda(
 }
 )cuda";
 
-std::string_view format_of(DType dtype) {
-  return dtype == DType::kF16 ? "f16" : dtype == DType::kBF16 ? "bf16" : "f32";
-}
-
 }  // namespace
 
 bool has_peer_kernel(const Node& node) {
@@ -127,36 +125,32 @@ bool has_peer_kernel(const Node& node) {
 
 std::string peer_entry(const Node& node) {
   return fmt::format("{}{}_{}", kPeerEntry, node.attributes<ops::ReducingCollective>().reduction,
-                     format_of(node.operand_type(0).dtype));
+                     name(node.operand_type(0).dtype));
 }
 
-TemplateKernel write_peer_kernel(const Node& node) {
+std::string write_peer_kernel(const Node& node) {
   const DType dtype = node.operand_type(0).dtype;
   const bool is_average = node.attributes<ops::ReducingCollective>().reduction == "avg";
-  TemplateKernel kernel{.threads = kPeerThreads};
-  const auto line = [&]<typename... Arguments>(fmt::format_string<Arguments...> format,
-                                               Arguments&&... arguments) {
-    kernel.text += fmt::format(format, std::forward<Arguments>(arguments)...);
-  };
-  line("typedef {} Stored;\n", storage_name(dtype));
-  line("constexpr int kMostPeers = {}, kPeerLine = {};\nconstexpr i64 kMailboxBytes = {};\n", kMostPeers,
-       kPeerLine, kMailboxBytes);
+  std::string text = fmt::format("typedef {} Stored;\n", storage_name(dtype));
+  text += fmt::format("constexpr int kMostPeers = {}, kPeerLine = {};\nconstexpr i64 kMailboxBytes = {};\n",
+                      kMostPeers, kPeerLine, kMailboxBytes);
   if (dtype == DType::kF32)
-    line("DEVICE f32 load(const f32* p) {{ return *p; }}\nDEVICE void store(f32* p, f32 v) {{ *p = v; }}\n");
+    text += "DEVICE f32 load(const f32* p) { return *p; }\nDEVICE void store(f32* p, f32 v) { *p = v; }\n";
   else
-    line(
-        "DEVICE f32 load(const u16* p) {{ return load_{0}(p); }}\nDEVICE void store(u16* p, f32 v) {{ "
-        "store_{0}(p, v); }}\n",
-        format_of(dtype));
-  line("DEVICE f32 finish(f32 sum, int ranks) {{ return {}; }}\n", is_average ? "sum / (f32)ranks" : "sum");
-  kernel.text += kPeerLines;
-  line(
+    text += fmt::format(
+        "DEVICE f32 load(const u16* p) {{ return load_{0}(p); }}\nDEVICE void store(u16* p, f32 v) "
+        "{{ store_{0}(p, v); }}\n",
+        name(dtype));
+  text += fmt::format("DEVICE f32 finish(f32 sum, int ranks) {{ return {}; }}\n",
+                      is_average ? "sum / (f32)ranks" : "sum");
+  text += kPeerLines;
+  text += fmt::format(
       "extern \"C\" __global__ void __launch_bounds__({}) {}(const Stored* x, Stored* y, i64 elements, "
-      "u64 m0, u64 m1, u64 m2, u64 m3, u64 m4, u64 m5, u64 m6, u64 m7, u64 counts, u64 is_over, u64 rank, "
-      "u64 ranks) {{",
+      "u64 m0, u64 m1, u64 m2, u64 m3, u64 m4, u64 m5, u64 m6, u64 m7, u64 counts, u64 is_over, "
+      "u64 rank, u64 ranks) {{",
       kPeerThreads, peer_entry(node));
-  kernel.text += kPeerBody;
-  return kernel;
+  text += kPeerBody;
+  return text;
 }
 
 }  // namespace ingot::core::cuda

@@ -2,13 +2,15 @@
 // Short reductions of ranks by their GPUs themselves (kernel_abi.h).
 #pragma once
 
-#include "backends/cuda/compile/template_text.h"
+#include <string>
+
+#include "ir/graph.h"
 
 namespace ingot::core::cuda {
 
 // Sums and averages of f32, f16 and bf16.
 bool has_peer_kernel(const Node& node);
-std::string peer_entry(const Node& all_reduce);  // the kernel's name: "ingot_peer_sum_f16"
-TemplateKernel write_peer_kernel(const Node& all_reduce);
+std::string peer_entry(const Node& all_reduce);         // the kernel's name: "ingot_peer_sum_f16"
+std::string write_peer_kernel(const Node& all_reduce);  // its text, without the prelude
 
 }  // namespace ingot::core::cuda

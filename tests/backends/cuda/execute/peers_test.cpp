@@ -25,7 +25,7 @@ Source source_of(DType dtype, const std::string& reduction) {
   Value* x = graph.add_input("x", {dtype, {Dim(8)}});
   const Node* node = graph.add(ops::all_reduce, {x}, ops::ReducingCollective{{"", 0, -1}, reduction});
   EXPECT_TRUE(has_peer_kernel(*node));
-  return {peer_entry(*node), prelude() + write_peer_kernel(*node).text};
+  return {peer_entry(*node), prelude() + write_peer_kernel(*node)};
 }
 
 TEST(CudaPeers, KernelsCompile) {
