@@ -37,13 +37,16 @@ core::loops::Kernel gelu_and_residual(const TensorType& result) {
   return kernel;
 }
 
-KernelCase linear_case(int64_t rows, int64_t columns, int64_t depth, const core::Target& target,
+DType weight_dtype(DType dtype) { return dtype == DType::kU8 ? DType::kI8 : dtype; }
+DType sum_dtype(DType dtype) { return dtype == DType::kU8 ? DType::kI32 : DType::kF32; }
+
+KernelCase linear_case(int64_t rows, int64_t columns, int64_t depth, const core::Target& target, DType dtype,
                        bool fused = false) {
   Dim m = Dim::symbol("M");
-  std::vector<TensorType> operands{
-      {DType::kF32, {m, depth}, {}}, {DType::kF32, {columns, depth}, {}}, {DType::kF32, {columns}, {}}};
+  std::vector<TensorType> operands{{dtype, {m, depth}, {}}, {weight_dtype(dtype), {columns, depth}, {}}};
+  if (dtype != DType::kU8) operands.push_back({DType::kF32, {columns}, {}});
   operands[1].layout = *core::cpu::linear_layouts(operands, core::cpu::features_of(target)).operands[1];
-  TensorType result{DType::kF32, {m, columns}, {}};
+  TensorType result{sum_dtype(dtype), {m, columns}, {}};
   core::loops::Kernel epilogue = fused ? gelu_and_residual(result) : core::plain_epilogue(result);
   KernelCase c{fmt::format("linear {}x{}x{}{}", rows, depth, columns, fused ? " gelu residual" : ""),
                core::cpu::plan_linear(operands, epilogue, {{"M", {}}}, target, {}),
@@ -52,7 +55,7 @@ KernelCase linear_case(int64_t rows, int64_t columns, int64_t depth, const core:
                2.0 * rows * columns * depth};
   c.buffers.push_back(result);
   if (fused) c.buffers.push_back(result);
-  if (rows <= 4) c.streamed_bytes = columns * depth * 4;
+  if (rows <= 4) c.streamed_bytes = columns * depth * bit_width(operands[1].dtype) / 8;
   return c;
 }
 
@@ -69,17 +72,17 @@ constexpr ConvolutionShape kResNet50[] = {
     {256, 14, 256, 3, 1, 1},   {1024, 14, 512, 1, 1, 0}, {512, 14, 512, 3, 2, 1},  {512, 7, 2048, 1, 1, 0},
     {1024, 14, 2048, 1, 2, 0}, {2048, 7, 512, 1, 1, 0},  {512, 7, 512, 3, 1, 1}};
 
-KernelCase convolution_case(const ConvolutionShape& shape, const core::Target& target) {
+KernelCase convolution_case(const ConvolutionShape& shape, const core::Target& target, DType dtype) {
   core::ops::Convolution attributes{{shape.stride, shape.stride}, {shape.padding, shape.padding}, {1, 1}, 1};
   int64_t size = (shape.size + 2 * shape.padding - shape.window) / shape.stride + 1;
   std::vector<TensorType> operands{
-      {DType::kF32, {1, shape.channels, shape.size, shape.size}, {}},
-      {DType::kF32, {shape.columns, shape.channels, shape.window, shape.window}, {}},
-      {DType::kF32, {shape.columns}, {}}};
+      {dtype, {1, shape.channels, shape.size, shape.size}, {}},
+      {weight_dtype(dtype), {shape.columns, shape.channels, shape.window, shape.window}, {}}};
+  if (dtype != DType::kU8) operands.push_back({DType::kF32, {shape.columns}, {}});
   core::LayoutRequest request =
       core::cpu::convolution_layouts(operands, attributes, core::cpu::features_of(target));
   for (size_t i = 0; i < 2; ++i) operands[i].layout = *request.operands[i];
-  TensorType result{DType::kF32, {1, shape.columns, size, size}, *request.results[0]};
+  TensorType result{sum_dtype(dtype), {1, shape.columns, size, size}, *request.results[0]};
   KernelCase c{fmt::format("convolution {}x{} {}>{} /{}", shape.window, shape.size, shape.channels,
                            shape.columns, shape.stride),
                core::cpu::plan_convolution(operands, result, attributes, 0, core::plain_epilogue(result), {},
@@ -90,6 +93,8 @@ KernelCase convolution_case(const ConvolutionShape& shape, const core::Target& t
   c.buffers.push_back(result);
   return c;
 }
+
+constexpr int64_t kFour = 4;  // channels that narrow products take at once
 
 struct AttentionShape {
   const char* name;
@@ -125,11 +130,13 @@ KernelCase attention_case(const AttentionShape& shape, const core::Target& targe
 
 }  // namespace
 
-std::vector<KernelCase> kernel_cases(const core::Target& target) {
+std::vector<KernelCase> kernel_cases(const core::Target& target, DType dtype) {
   std::vector<KernelCase> cases;
   for (auto [rows, columns, depth] : {std::array<int64_t, 3>{128, 3072, 768},
                                       {128, 768, 3072},
                                       {128, 768, 768},
+                                      {1024, 3072, 768},
+                                      {1024, 768, 3072},
                                       {197, 3072, 768},
                                       {197, 768, 3072},
                                       {16, 3072, 768},
@@ -138,12 +145,17 @@ std::vector<KernelCase> kernel_cases(const core::Target& target) {
                                       {1, 3072, 768},
                                       {1, 768, 3072},
                                       {1, 50257, 768}}) {
-    cases.push_back(linear_case(rows, columns, depth, target));
+    cases.push_back(linear_case(rows, columns, depth, target, dtype));
   }
-  cases.push_back(linear_case(128, 3072, 768, target, true));
-  cases.push_back(linear_case(128, 768, 3072, target, true));
-  for (const AttentionShape& shape : kAttention) cases.push_back(attention_case(shape, target));
-  for (const ConvolutionShape& shape : kResNet50) cases.push_back(convolution_case(shape, target));
+  cases.push_back(linear_case(128, 3072, 768, target, dtype, true));
+  cases.push_back(linear_case(128, 768, 3072, target, dtype, true));
+  for (const AttentionShape& shape : kAttention) {
+    if (dtype == DType::kF32) cases.push_back(attention_case(shape, target));
+  }
+  for (ConvolutionShape shape : kResNet50) {
+    if (dtype != DType::kF32) shape.channels = (shape.channels + kFour - 1) / kFour * kFour;
+    cases.push_back(convolution_case(shape, target, dtype));
+  }
   return cases;
 }
 

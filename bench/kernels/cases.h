@@ -17,6 +17,7 @@ struct KernelCase {
   int64_t streamed_bytes = 0;  // where memory is the bound: bytes that must be read
 };
 
-std::vector<KernelCase> kernel_cases(const core::Target& target);
+// `dtype` of the operands: f32, bf16, or u8 (with weights of i8), which attention has no kernels of.
+std::vector<KernelCase> kernel_cases(const core::Target& target, core::DType dtype);
 
 }  // namespace ingot::bench

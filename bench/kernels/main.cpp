@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Our contraction kernels against the machine's roof: `kernels [--threads N] [--level x86-64-v4] [--rounds N]
-// [WORD]` runs the cases whose name holds WORD. Probe and kernel alternate; the best of each counts.
+// Our contraction kernels against the machine's roof: `kernels [--threads N] [--level x86-64-v4] [--dtype
+// bf16]
+// [--rounds N] [WORD]` runs the cases whose name holds WORD. Probe and kernel alternate; the best of each
+// counts.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -18,14 +20,22 @@ struct Options {
   int threads = 1;
   int rounds = 30;
   core::CpuFeatures features = core::host_cpu_features();
+  core::DType dtype = core::DType::kF32;  // of the operands
   std::string word;
 };
 
+// Of f32, or where the processor has matrix registers, of what they multiply.
+double probe(const Options& options, int64_t rounds) {
+  const double matrices =
+      options.dtype == core::DType::kF32 ? 0 : core::run_matrix_probe(options.features, rounds);
+  if (matrices > 0) return matrices * (options.dtype == core::DType::kU8 ? 2 : 1);
+  return core::run_multiply_add_probe(options.features, rounds);
+}
+
 double compute_roof(Team& team, const Options& options) {
   constexpr int64_t kRounds = 20000;
-  double operations = core::run_multiply_add_probe(options.features, 1) * kRounds * options.threads;
-  return operations / team.seconds([&](int) { core::run_multiply_add_probe(options.features, kRounds); }) /
-         1e9;
+  const double operations = probe(options, 1) * kRounds * options.threads;
+  return operations / team.seconds([&](int) { probe(options, kRounds); }) / 1e9;
 }
 
 // Reads memory at the rate that the kernel's weights are read at: the roof of matrix times vector.
@@ -69,6 +79,8 @@ Options parse(int count, char** arguments) {
       options.rounds = std::atoi(arguments[++i]);
     else if (word == "--level" && i + 1 < count)
       options.features = core::parse_cpu_features(arguments[++i]);
+    else if (word == "--dtype" && i + 1 < count)
+      options.dtype = *core::parse_dtype(arguments[++i]);
     else
       options.word = word;
   }
@@ -81,11 +93,13 @@ Options parse(int count, char** arguments) {
 int main(int count, char** arguments) {
   using namespace ingot::bench;
   const Options options = parse(count, arguments);
+  if (!ingot::core::request_cpu_features(options.features))
+    fmt::print(stderr, "the system refuses matrix registers to this process\n");
   Team team(options.threads);
   ingot::core::Target target;
   target.device = to_string(options.features);
   bool found = false;
-  for (const KernelCase& c : kernel_cases(target)) {
+  for (const KernelCase& c : kernel_cases(target, options.dtype)) {
     if (c.name.find(options.word) == std::string::npos) continue;
     run_case(c, options, team);
     found = true;

@@ -29,8 +29,11 @@ struct CpuFeatures {
   bool operator==(const CpuFeatures&) const = default;
 };
 
-std::string host_cpu_model();        // "AMD EPYC 9B14 96-Core Processor"; "": it does not say
-CpuFeatures host_cpu_features();     // of this processor, as far as the operating system enables it
+std::string host_cpu_model();     // "AMD EPYC 9B14 96-Core Processor"; "": it does not say
+CpuFeatures host_cpu_features();  // of this processor, as far as the operating system enables it
+// Asks the system for those of `wanted` that a process has on request only, which are matrix registers. False
+// if it refuses them.
+bool request_cpu_features(CpuFeatures wanted);
 std::string to_string(CpuFeatures);  // "x86-64-v4+vnni+bf16"
 CpuFeatures parse_cpu_features(
     std::string_view);  // the inverse; also "native"; UserError names the nearest word

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/machine_probes.h"
 
+#include <array>
+
 namespace ingot::core {
 #if defined(__x86_64__)
 namespace {
@@ -75,6 +77,24 @@ void read_narrow(const std::byte* begin, const std::byte* end) {
       : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "cc", "memory");
 }
 
+// Registers of sums, of A and of B as the microkernel has them: four products of 16 x 32 by 32 x 16.
+void run_matrices(int64_t rounds) {
+  alignas(64) std::array<uint8_t, 64> configuration{1};
+  for (size_t i = 0; i < 8; ++i) {
+    configuration[16 + 2 * i] = 64;  // bytes of a row
+    configuration[48 + i] = 16;      // rows
+  }
+  asm volatile(
+      "ldtilecfg %1\n"
+      "1:\n"
+      "tdpbf16ps %%tmm6, %%tmm4, %%tmm0\n tdpbf16ps %%tmm7, %%tmm4, %%tmm1\n"
+      "tdpbf16ps %%tmm6, %%tmm5, %%tmm2\n tdpbf16ps %%tmm7, %%tmm5, %%tmm3\n"
+      "dec %0\n jnz 1b\n tilerelease\n"
+      : "+r"(rounds)
+      : "m"(configuration)
+      : "cc", "memory");
+}
+
 }  // namespace
 
 double run_multiply_add_probe(CpuFeatures features, int64_t rounds) {
@@ -85,6 +105,12 @@ double run_multiply_add_probe(CpuFeatures features, int64_t rounds) {
   return 2.0 * (wide ? 16 : 8) * kChains * static_cast<double>(rounds);
 }
 
+double run_matrix_probe(CpuFeatures features, int64_t rounds) {
+  if (!features.has(CpuFeature::kAmxBf16)) return 0;
+  run_matrices(rounds);
+  return 2.0 * 4 * 16 * 16 * 32 * static_cast<double>(rounds);
+}
+
 void run_read_probe(CpuFeatures features, std::span<const std::byte> memory) {
   const std::byte* end = memory.data() + memory.size() / kReadBlock * kReadBlock;
   if (end == memory.data() || !features.has(CpuFeature::kX86V3)) return;
@@ -93,6 +119,7 @@ void run_read_probe(CpuFeatures features, std::span<const std::byte> memory) {
 
 #else
 double run_multiply_add_probe(CpuFeatures, int64_t) { return 0; }
+double run_matrix_probe(CpuFeatures, int64_t) { return 0; }
 void run_read_probe(CpuFeatures, std::span<const std::byte>) {}
 #endif
 

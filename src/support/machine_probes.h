@@ -15,6 +15,10 @@ namespace ingot::core {
 // processors without a probe.
 double run_multiply_add_probe(CpuFeatures features, int64_t rounds);
 
+// The same for products of pairs of bf16 by matrix registers (AMX), which multiply bytes at twice the rate: 0
+// on processors without them. Call request_cpu_features first.
+double run_matrix_probe(CpuFeatures features, int64_t rounds);
+
 // Reads `memory` once, in order, in whole blocks of kReadBlock bytes; the remainder is not read.
 constexpr size_t kReadBlock = 256;
 void run_read_probe(CpuFeatures features, std::span<const std::byte> memory);

@@ -18,10 +18,10 @@ _TOOLS = {
     "x86-64": ("objdump", "-Mintel", "-mi386:x86-64"),
     "aarch64": ("aarch64-linux-gnu-objdump", "-maarch64"),
 }
-_MULTIPLIES = re.compile(r"vfn?madd\w+|vdpbf16ps|vpdpbusd|vpmaddwd|fmla|smlal2?|smull2?|mul")
+_MULTIPLIES = re.compile(r"vfn?madd\w+|vdpbf16ps|vpdpbusd|vpmaddwd|tdp\w+|fmla|smlal2?|smull2?|mul")
 _STACK = re.compile(r"\[(?:rsp|sp)\b")
 _LOADS = re.compile(
-    r"(?:v?movaps|v?movups|vmovdq\w+|vbroadcast\w+|vpbroadcast\w+|vpmovsx\w+|ldp|ldr|ldur|ld1r?)$"
+    r"(?:v?movaps|v?movups|vmovdq\w+|vbroadcast\w+|vpbroadcast\w+|vpmovsx\w+|tileloadd|ldp|ldr|ldur|ld1r?)$"
 )
 _BRANCHES = re.compile(r"j\w+$|b\.\w+$|cbn?z$|tbn?z$")
 

@@ -36,6 +36,7 @@ PROGRAMS: dict[str, Callable[[], Any]] = {
     "int4": lambda: _exported(ingot.quantize(_linear(), inputs=[_X[:1]], weights="int4"), _X[:1]),
 }
 _TILES = {"x86-64-v3": (12, 8, 0, 6), "x86-64-v4+vnni+bf16": (24, 11, 0, 6), "aarch64": (24, 8, 0, 5)}
+_MATRICES = "amx-tile+amx-bf16+amx-int8"
 # Multiplications, and at most so many loads, spills and others.
 LIMITS = {
     **{(name, cpu): limits for name in ("f32", "bf16", "convolution") for cpu, limits in _TILES.items()},
@@ -43,6 +44,7 @@ LIMITS = {
     ("int8", "x86-64-v4"): (36, 9, 0, 64),
     ("int8", "x86-64-v4+vnni+bf16"): (24, 11, 0, 6),
     ("int8", "aarch64"): (64, 6, 8, 58),
+    **{(name, f"x86-64-v4+{_MATRICES}"): (4, 4, 0, 16) for name in ("bf16", "int8")},
     ("int4", "x86-64-v3"): (8, 4, 0, 32),
     ("int4", "x86-64-v4"): (12, 4, 0, 46),
 }

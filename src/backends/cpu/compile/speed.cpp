@@ -156,7 +156,7 @@ std::string searches_lines_of_any_length(const Node& node, const Target&) {
   return "lines of any length are searched in as many steps as the longest needs: give the size a maximum";
 }
 
-// Peers use matrix tiles, which have no kernel templates, or products of pairs.
+// Peers multiply bf16 by matrix registers or in pairs, also where our kernel templates do not.
 std::string widens_bf16(const Node& node, const Target& target) {
   const bool multiplies = node.op == &ops::matmul || node.op == &ops::linear || node.op == &ops::convolution;
   const CpuFeatures features = features_of(target);

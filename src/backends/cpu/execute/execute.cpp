@@ -31,11 +31,19 @@ CpuFeatures needs_of(const Image& image) { return parse_cpu_features(device_of(i
 void require_features(const EngineData& data) {
   const CpuFeatures host = host_cpu_features();
   for (const Image& image : data.images) {
-    if (!is_ours(image) || host.covers(needs_of(image))) continue;
-    throw UserError("INGOT-U220",
-                    fmt::format("the engine was built for a processor with {}; this one has {}",
-                                to_string(needs_of(image)), to_string(host)),
-                    "rebuild the engine for this processor, or for a lower cpu level");
+    if (!is_ours(image)) continue;
+    const CpuFeatures needs = needs_of(image);
+    if (!host.covers(needs))
+      throw UserError("INGOT-U220",
+                      fmt::format("the engine was built for a processor with {}; this one has {}",
+                                  to_string(needs), to_string(host)),
+                      "rebuild the engine for this processor, or for a lower cpu level");
+    if (!request_cpu_features(needs))
+      throw UserError("INGOT-U220",
+                      fmt::format("the engine was built for a processor with {}; the system refuses its "
+                                  "matrix registers to this process",
+                                  to_string(needs)),
+                      "allow the system call arch_prctl, or rebuild the engine for a cpu level without amx");
   }
 }
 
@@ -148,7 +156,8 @@ class CpuExecutor final : public Executor {
 
   std::string missing(const Image& image) const override {
     const CpuFeatures needs = needs_of(image);
-    return host_cpu_features().covers(needs) ? "" : to_string(needs);
+    const bool has_all = host_cpu_features().covers(needs) && request_cpu_features(needs);
+    return has_all ? "" : to_string(needs);
   }
 
   std::unique_ptr<LoadedImages> load(const EngineData& data, const EngineFile* file) const override {

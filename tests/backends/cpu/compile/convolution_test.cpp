@@ -10,6 +10,7 @@
 #include <cmath>
 
 #include "ops/convolution.h"
+#include "tests/backends/cpu/compile/matrix_emulator.h"
 #include "tests/backends/cpu/compile/template_runner.h"
 
 namespace ingot::core::cpu {
@@ -64,8 +65,7 @@ double expected_at(const ConvolutionCase& c, const std::vector<int64_t>& place, 
 TEST_P(ConvolutionTemplate, EqualsTheSumOverTheWindow) {
   const auto& [c, numbers] = GetParam();
   const auto& [level, x, w] = numbers;
-  if (!host_cpu_features().covers(parse_cpu_features(level)))
-    GTEST_SKIP() << "this processor has no " << level;
+  if (!test::can_run(level)) GTEST_SKIP() << "this processor has no " << level;
   Target target;
   target.device = level;
   auto type_of = [](DType dtype, const std::vector<int64_t>& shape) {
@@ -138,7 +138,8 @@ INSTANTIATE_TEST_SUITE_P(
     Shapes, ConvolutionTemplate,
     testing::Combine(testing::ValuesIn(kConvolutionCases),
                      testing::Values(Multiplication{"x86-64-v3"}, Multiplication{"x86-64-v4"},
-                                     kMultiplyDoubles, kMultiplyDoublesWide, kMultiplyPairs, kMultiplyQuads,
+                                     kMultiplyDoubles, kMultiplyDoublesWide, kMultiplyPairs,
+                                     kMultiplyPairsByMatrices, kMultiplyQuads, kMultiplyQuadsByMatrices,
                                      kMultiplyBytes, kMultiplyBytesWide)),
     multiplication_test_name<ConvolutionCase>);
 

@@ -8,6 +8,7 @@
 
 #include <cmath>
 
+#include "tests/backends/cpu/compile/matrix_emulator.h"
 #include "tests/backends/cpu/compile/template_runner.h"
 
 namespace ingot::core::cpu {
@@ -43,8 +44,7 @@ class GroupedLinearTemplate : public ::testing::TestWithParam<std::tuple<Grouped
 TEST_P(GroupedLinearTemplate, MultipliesEachRowByTheWeightOfItsGroup) {
   const auto& [c, numbers] = GetParam();
   const auto& [level, x, w] = numbers;
-  if (!host_cpu_features().covers(parse_cpu_features(level)))
-    GTEST_SKIP() << "this processor has no " << level;
+  if (!test::can_run(level)) GTEST_SKIP() << "this processor has no " << level;
   Target target;
   target.device = level;
   const Dim s = Dim::symbol("S");
@@ -99,6 +99,7 @@ constexpr Multiplication kGroupedMultiplications[] = {
     kMultiplyDoubles,
     kMultiplyDoublesWide,
     kMultiplyPairs,
+    kMultiplyPairsByMatrices,
 };
 
 INSTANTIATE_TEST_SUITE_P(Shapes, GroupedLinearTemplate,

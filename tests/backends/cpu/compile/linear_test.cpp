@@ -8,6 +8,7 @@
 
 #include <cmath>
 
+#include "tests/backends/cpu/compile/matrix_emulator.h"
 #include "tests/backends/cpu/compile/template_runner.h"
 
 namespace ingot::core::cpu {
@@ -40,8 +41,7 @@ std::vector<double> expected_result(const LinearCase& c, const HostBuffer& input
 TEST_P(LinearTemplate, EqualsTheSumOfProducts) {
   const auto& [c, numbers] = GetParam();
   const auto& [level, x, w] = numbers;
-  if (!host_cpu_features().covers(parse_cpu_features(level)))
-    GTEST_SKIP() << "this processor has no " << level;
+  if (!test::can_run(level)) GTEST_SKIP() << "this processor has no " << level;
   Target target;
   target.device = level;
   Dim m = Dim::symbol("M");
@@ -75,7 +75,8 @@ TEST_P(LinearTemplate, EqualsTheSumOfProducts) {
 constexpr LinearCase kLinearCases[] = {{0, 48, 8, false},     {1, 1, 1, false},    {1, 48, 64, true},
                                        {2, 50, 33, true},     {3, 7, 5, false},    {5, 100, 17, true},
                                        {8, 96, 128, false},   {17, 131, 19, true}, {128, 64, 40, true},
-                                       {33, 1000, 77, false}, {9, 32, 1, true},    {601, 16, 1024, false}};
+                                       {33, 1000, 77, false}, {9, 32, 1, true},    {601, 16, 1024, false},
+                                       {80, 70, 256, true}};
 
 constexpr Multiplication kMultiplications[] = {
     {"x86-64-v3"},
@@ -93,7 +94,9 @@ constexpr Multiplication kMultiplications[] = {
     kMultiplyDoubles,
     kMultiplyDoublesWide,
     kMultiplyPairs,
+    kMultiplyPairsByMatrices,
     kMultiplyQuads,
+    kMultiplyQuadsByMatrices,
     kMultiplyBytes,
     kMultiplyBytesWide,
 };

@@ -8,6 +8,7 @@
 
 #include <cmath>
 
+#include "tests/backends/cpu/compile/matrix_emulator.h"
 #include "tests/backends/cpu/compile/template_runner.h"
 
 namespace ingot::core::cpu {
@@ -73,8 +74,7 @@ double expected_at(const MatmulCase& c, const std::vector<HostBuffer>& operands,
 TEST_P(MatmulTemplate, EqualsTheSumOfProducts) {
   const auto& [c, numbers] = GetParam();
   const auto& [level, dtype, same] = numbers;
-  if (!host_cpu_features().covers(parse_cpu_features(level)))
-    GTEST_SKIP() << "this processor has no " << level;
+  if (!test::can_run(level)) GTEST_SKIP() << "this processor has no " << level;
   Target target;
   target.device = level;
   std::vector<TensorType> operands = operand_types(c);
@@ -108,13 +108,16 @@ const MatmulCase kMatmulCases[] = {{{3, 4}, {4, 5}},
                                    {{4, 1, 20}, {4, 20, 70}, true, true},
                                    {{5, 7}, {2, 7, 1}},
                                    {{2, 3, 0}, {2, 0, 4}},
-                                   {{2, 0, 3}, {2, 3, 4}}};
+                                   {{2, 0, 3}, {2, 3, 4}},
+                                   {{2, 48, 64}, {2, 64, 40}},
+                                   {{3, 145, 42}, {3, 42, 33}, false, true}};
 
 INSTANTIATE_TEST_SUITE_P(Shapes, MatmulTemplate,
                          testing::Combine(testing::ValuesIn(kMatmulCases),
                                           testing::Values(Multiplication{"x86-64-v3"},
                                                           Multiplication{"x86-64-v4"}, kMultiplyDoubles,
-                                                          kMultiplyDoublesWide, kMultiplyPairs)),
+                                                          kMultiplyDoublesWide, kMultiplyPairs,
+                                                          kMultiplyPairsByMatrices)),
                          multiplication_test_name<MatmulCase>);
 
 }  // namespace

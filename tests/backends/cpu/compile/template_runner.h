@@ -49,6 +49,10 @@ inline constexpr Multiplication kMultiplyDoubles{"x86-64-v3", DType::kF64, DType
 inline constexpr Multiplication kMultiplyDoublesWide{"x86-64-v4", DType::kF64, DType::kF64};
 inline constexpr Multiplication kMultiplyPairs{"x86-64-v4+bf16", DType::kBF16, DType::kBF16};
 inline constexpr Multiplication kMultiplyQuads{"x86-64-v4+vnni", DType::kU8, DType::kI8};
+inline constexpr Multiplication kMultiplyPairsByMatrices{"x86-64-v4+amx-tile+amx-bf16", DType::kBF16,
+                                                         DType::kBF16};
+inline constexpr Multiplication kMultiplyQuadsByMatrices{"x86-64-v4+amx-tile+amx-int8", DType::kU8,
+                                                         DType::kI8};
 inline constexpr Multiplication kMultiplyBytes{"x86-64-v3", DType::kU8, DType::kI8};
 inline constexpr Multiplication kMultiplyBytesWide{"x86-64-v4", DType::kU8, DType::kI8};
 

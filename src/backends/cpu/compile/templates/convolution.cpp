@@ -52,6 +52,7 @@ PanelProblem make_problem(std::span<const TensorType> operands, const TensorType
   problem.extra_bytes = geometry.extra_bytes(problem.tile.rows);
   int rows = problem.tile.rows;
   if (geometry.is_plain()) {
+    if (problem.groups == 1) problem.row_numbers = geometry.channels;
     problem.fill_rows = [rows, geometry](const RowRequest& request) {
       fill_plain_rows(request, geometry.channels, geometry.group_channels, rows);
     };

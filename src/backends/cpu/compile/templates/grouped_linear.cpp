@@ -9,6 +9,7 @@
 
 #include "backends/cpu/compile/llvm/elements.h"
 #include "backends/cpu/compile/templates/epilogue.h"
+#include "backends/cpu/compile/templates/matrix_tile.h"
 #include "backends/cpu/compile/templates/panel.h"
 #include "backends/cpu/compile/templates/plain_rows.h"
 #include "backends/cpu/compile/templates/scaffold.h"
@@ -37,11 +38,12 @@ struct GroupedProblem {
     return std::max<int64_t>(tiles, 1) * tile.rows;
   }
 
-  // Scratch: sums, row pointers, the converted panel.
+  // Scratch: sums, row pointers, the converted panel or packed rows.
   int64_t table_bytes() const { return round_up(tile.rows * int64_t{sizeof(void*)}, 64); }
   int64_t converted_bytes() const {
     return is_narrow(tile) ? steps() * converted_tile(tile).step_bytes() : 0;
   }
+  int64_t packed_bytes() const { return tile.by_matrices ? tile.rows * packed_row_bytes(steps()) : 0; }
 };
 
 class GroupedKernel {
@@ -63,6 +65,7 @@ class GroupedKernel {
     constexpr size_t kOperands = 3;
     epilogue_.load_arguments(scaffold_, kOperands, arguments, kOperands);
     rows_ = scaffold_.dims.emit(problem_.rows);
+    begin_matrices(builder_, problem_.tile);
     const std::vector<llvm::Value*> ends =
         emit_carrying_loop(builder_, number(0), number(problem_.groups), 1, std::vector{number(0)},
                            [&](llvm::Value* group, std::span<llvm::Value* const> begin) {
@@ -70,6 +73,7 @@ class GroupedKernel {
                              emit_group(group, begin[0], end);
                              return std::vector{end};
                            });
+    end_matrices(builder_, problem_.tile);
     emit_rows_without_group(ends[0]);
     return scaffold_.finish();
   }
@@ -81,7 +85,7 @@ class GroupedKernel {
   }
   bool whole_columns() const { return problem_.columns % problem_.tile.columns() == 0; }
   TileFunctions tiles(const TileShape& tile) {
-    return {scaffold_.code, tile, TileOperand::kRows, {1, problem_.steps(), std::nullopt}, true};
+    return {scaffold_.code, tile, operand_of(tile), {1, problem_.steps(), std::nullopt}, true};
   }
   llvm::Value* table() { return scaffold_.scratch(problem_.tile.sums_bytes()); }
   llvm::Value* converted() { return scaffold_.scratch(problem_.tile.sums_bytes() + problem_.table_bytes()); }
@@ -113,6 +117,29 @@ class GroupedKernel {
         [&] { emit_tiles(of_stored_, stored, stored, panel, first, last); });
   }
 
+  // Row pointers, or rows for matrix registers.
+  MatrixRows rows_of_a(llvm::Value* row, llvm::Value* rows) {
+    if (problem_.tile.by_matrices) return matrix_rows(row, rows);
+    fill_plain_rows({builder_, scaffold_.dims, scaffold_.buffers, row, rows, number(0), table(),
+                     stored_type(builder_, problem_.tile.a), nullptr},
+                    problem_.depth, 0, problem_.tile.rows);
+    return {table(), number(0)};
+  }
+  MatrixRows matrix_rows(llvm::Value* row, llvm::Value* rows) {
+    const MatrixRows packed{converted(), number(packed_row_bytes(problem_.steps()))};
+    llvm::Value* bytes = number(row_bytes(problem_.tile.a, problem_.depth));
+    const auto row_at = [&](llvm::Value* i) {
+      return scaffold_.byte_at(scaffold_.buffers[0], builder_.CreateNSWMul(i, bytes));
+    };
+    return choose_rows(scaffold_, {row_at(row), bytes}, packed, rows, number(problem_.steps()), [&] {
+      emit_loop(builder_, number(0), rows, 1, [&](llvm::Value* i) {
+        pack_words(scaffold_, row_at(builder_.CreateNSWAdd(row, i)),
+                   scaffold_.byte_at(packed.start, builder_.CreateNSWMul(i, packed.stride)),
+                   number(problem_.steps()));
+      });
+    });
+  }
+
   void emit_tiles(const TileFunctions& tiles, llvm::Value* b, llvm::Value* stored, llvm::Value* panel,
                   llvm::Value* first, llvm::Value* last) {
     llvm::Value* count = scaffold_.ceil_divide(builder_.CreateNSWSub(last, first), problem_.tile.rows);
@@ -120,15 +147,13 @@ class GroupedKernel {
         scaffold_.byte_at(stored, number(problem_.steps() * problem_.tile.step_bytes()));
     emit_loop(builder_, first, last, problem_.tile.rows, [&](llvm::Value* row) {
       llvm::Value* rows = rows_from(row, last);
-      fill_plain_rows({builder_, scaffold_.dims, scaffold_.buffers, row, rows, number(0), table(),
-                       stored_type(builder_, problem_.tile.a), nullptr},
-                      problem_.depth, 0, problem_.tile.rows);
+      const MatrixRows a = rows_of_a(row, rows);
       llvm::Value* tile = builder_.CreateUDiv(builder_.CreateNSWSub(row, first), number(problem_.tile.rows));
       const PrefetchedShare share =
           prefetched_by(scaffold_, problem_.tile, problem_.steps(), {tile, count, stored, next});
       tiles.call(builder_, rows,
-                 {table(), number(0), number(1), number(problem_.steps()), b, scaffold_.scratch(0),
-                  share.from, share.stride});
+                 {a.start, a.stride, number(1), number(problem_.steps()), b, scaffold_.scratch(0), share.from,
+                  share.stride});
       emit_epilogue(row, rows, panel);
     });
   }
@@ -207,8 +232,10 @@ TemplateKernel plan_grouped_linear(std::span<const TensorType> operands, const l
   constexpr int64_t kManyRows = 64;
   const int64_t rows = problem.rows.constant().value_or(kManyRows);
   const int64_t panel = problem.depth * problem.tile.columns();
-  plan.launch.item_cost = std::max(panel * rows / 50, panel * std::min(rows, problem.groups) / 4);
-  plan.launch.scratch_bytes = problem.tile.sums_bytes() + problem.table_bytes() + problem.converted_bytes();
+  plan.launch.item_cost = std::max(panel * rows / problem.tile.products_a_nanosecond(),
+                                   panel * std::min(rows, problem.groups) / 4);
+  plan.launch.scratch_bytes =
+      problem.tile.sums_bytes() + problem.table_bytes() + problem.converted_bytes() + problem.packed_bytes();
   plan.key = fmt::format("grouped_linear {}", to_string(problem.tile)) +
              describe_problem(operands, epilogue, plan.launch.symbols, symbols);
   plan.compile = [problem = std::move(problem), features = features_of(target),

@@ -60,6 +60,7 @@ TemplateKernel plan_linear(std::span<const TensorType> operands, const loops::Ke
   take_tactic(problem, tactic, features_of(target));
   problem.epilogue = epilogue;
   problem.column_dim = operands[0].rank() - 1;
+  problem.row_numbers = problem.count;
   problem.fill_rows = [depth = problem.count, rows = problem.tile.rows](const RowRequest& request) {
     fill_plain_rows(request, depth, 0, rows);
   };

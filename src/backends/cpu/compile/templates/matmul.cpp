@@ -7,6 +7,7 @@
 #include "backends/cpu/compile/llvm/lanes.h"
 #include "backends/cpu/compile/templates/epilogue.h"
 #include "backends/cpu/compile/templates/matrix_operand.h"
+#include "backends/cpu/compile/templates/matrix_tile.h"
 #include "backends/cpu/compile/templates/target.h"
 #include "backends/cpu/compile/templates/tile.h"
 
@@ -31,6 +32,9 @@ struct MatmulProblem {
   bool whole_columns() const { return columns.is_constant() && *columns.constant() % tile.columns() == 0; }
   bool b_is_transposed() const { return !is_innermost(operands[1], operands[1].rank() - 1); }
   int64_t table_bytes() const { return round_up(tile.rows * int64_t{sizeof(void*)}, 64); }
+  // Scratch: sums, row pointers, the panel, packed rows.
+  Dim panel_bytes() const { return ceil_divide(steps(), tile.lanes) * Dim(tile.lanes * tile.step_bytes()); }
+  Dim packed_bytes() const { return tile.by_matrices ? packed_row_bytes(steps()) * Dim(tile.rows) : Dim(0); }
 };
 
 class MatmulKernel {
@@ -40,7 +44,8 @@ class MatmulKernel {
         lanes_(problem.tile.lanes),
         scaffold_(features, "matmul", problem.symbols),
         builder_(scaffold_.builder),
-        tiles_(scaffold_.code, problem.tile, TileOperand::kRows, {1, problem.steps().constant()}, false),
+        tiles_(scaffold_.code, problem.tile, operand_of(problem.tile), {1, problem.steps().constant()},
+               false),
         epilogue_(scaffold_.code, tile_epilogue(problem.epilogue, {problem.result.rank() - 1,
                                                                    {},
                                                                    problem.tile.rows,
@@ -56,6 +61,7 @@ class MatmulKernel {
     steps_ = scaffold_.dims.emit(problem_.steps());
     llvm::Value* panels = scaffold_.ceil_divide(columns_, problem_.tile.columns());
     llvm::Value* parts = scaffold_.ceil_divide(rows_, kItemRows);
+    begin_matrices(builder_, problem_.tile);
     scaffold_.for_each_item([&](llvm::Value* item) {
       llvm::Value* part = builder_.CreateURem(item, parts);
       llvm::Value* rest = builder_.CreateUDiv(item, parts);
@@ -64,6 +70,7 @@ class MatmulKernel {
       emit_item(scaffold_.times(part, kItemRows),
                 scaffold_.times(builder_.CreateURem(rest, panels), problem_.tile.columns()));
     });
+    end_matrices(builder_, problem_.tile);
     return scaffold_.finish();
   }
 
@@ -71,6 +78,32 @@ class MatmulKernel {
   llvm::Value* number(int64_t value) { return scaffold_.number(value); }
   llvm::Value* table() { return scaffold_.scratch(problem_.tile.sums_bytes()); }
   llvm::Value* panel() { return scaffold_.scratch(problem_.tile.sums_bytes() + problem_.table_bytes()); }
+
+  // Row pointers, or rows for matrix registers. Missing rows repeat the last one.
+  MatrixRows rows_of_a(const PlacedMatrix& a, llvm::Value* row, llvm::Value* rows) {
+    if (problem_.tile.by_matrices) return matrix_rows(a, row, rows);
+    llvm::Value* last = scaffold_.plus(rows_, -1);
+    for (int i = 0; i < problem_.tile.rows; ++i) {
+      llvm::Value* existing = scaffold_.smaller(scaffold_.plus(row, i), last);
+      builder_.CreateStore(
+          a.at(builder_, existing, number(0)),
+          builder_.CreateConstGEP1_64(builder_.getPtrTy(), table(), static_cast<uint64_t>(i)));
+    }
+    return {table(), number(0)};
+  }
+
+  MatrixRows matrix_rows(const PlacedMatrix& a, llvm::Value* row, llvm::Value* rows) {
+    const MatrixRows packed{scaffold_.byte_at(panel(), scaffold_.dims.emit(problem_.panel_bytes())),
+                            scaffold_.dims.emit(packed_row_bytes(problem_.steps()))};
+    const MatrixRows stored{a.at(builder_, row, number(0)),
+                            scaffold_.times(a.row_stride, bit_width(problem_.tile.a) / 8)};
+    return choose_rows(scaffold_, stored, packed, rows, steps_, [&] {
+      emit_loop(builder_, number(0), rows, 1, [&](llvm::Value* i) {
+        pack_words(scaffold_, a.at(builder_, builder_.CreateNSWAdd(row, i), number(0)),
+                   scaffold_.byte_at(packed.start, builder_.CreateNSWMul(i, packed.stride)), steps_);
+      });
+    });
+  }
 
   void emit_item(llvm::Value* first, llvm::Value* column) {
     auto place = [&](const MatrixOperand& operand, size_t i) {
@@ -81,16 +114,11 @@ class MatmulKernel {
         scaffold_.smaller(builder_.CreateNSWSub(columns_, column), number(problem_.tile.columns()));
     problem_.b_is_transposed() ? pack_columns(b, column) : pack_rows(b, column, columns);
     llvm::Value* end = scaffold_.smaller(rows_, scaffold_.plus(first, kItemRows));
-    llvm::Value* last = scaffold_.plus(rows_, -1);
     emit_loop(builder_, first, end, problem_.tile.rows, [&](llvm::Value* row) {
-      for (int i = 0; i < problem_.tile.rows; ++i) {
-        llvm::Value* existing = scaffold_.smaller(scaffold_.plus(row, i), last);
-        builder_.CreateStore(
-            a.at(builder_, existing, number(0)),
-            builder_.CreateConstGEP1_64(builder_.getPtrTy(), table(), static_cast<uint64_t>(i)));
-      }
       llvm::Value* rows = scaffold_.smaller(builder_.CreateNSWSub(end, row), number(problem_.tile.rows));
-      tiles_.call(builder_, rows, {table(), number(0), number(1), steps_, panel(), scaffold_.scratch(0)});
+      const MatrixRows tile = rows_of_a(a, row, rows);
+      tiles_.call(builder_, rows,
+                  {tile.start, tile.stride, number(1), steps_, panel(), scaffold_.scratch(0)});
       llvm::Value* result_row = builder_.CreateNSWAdd(builder_.CreateNSWMul(batch_, rows_), row);
       epilogue_.call(builder_, scaffold_.scratch(0), result_row, rows, column, columns);
     });
@@ -196,9 +224,10 @@ TemplateKernel plan_matmul(std::span<const TensorType> operands, const TensorTyp
   plan.launch.work_items =
       problem.batch * ceil_divide(problem.columns, tile.columns()) * ceil_divide(problem.rows, kItemRows);
   int64_t rows = std::min(problem.rows.constant().value_or(kItemRows), kItemRows);
-  plan.launch.item_cost = problem.depth.constant().value_or(64) * tile.columns() * (rows + tile.rows) / 50;
-  Dim panel = ceil_divide(problem.steps(), tile.lanes) * Dim(tile.lanes * tile.step_bytes());
-  plan.launch.scratch_bytes = panel + Dim(tile.sums_bytes() + problem.table_bytes());
+  plan.launch.item_cost = problem.depth.constant().value_or(64) * tile.columns() * (rows + tile.rows) /
+                          tile.products_a_nanosecond();
+  plan.launch.scratch_bytes =
+      problem.panel_bytes() + problem.packed_bytes() + Dim(tile.sums_bytes() + problem.table_bytes());
   plan.key = "matmul " + to_string(tile) + describe_problem(operands, epilogue, plan.launch.symbols, symbols);
   plan.compile = [problem = std::move(problem), features = features_of(target),
                   arguments = plan.launch.symbols] {

@@ -7,6 +7,7 @@
 //         (B narrower than A, and more rows than a tile: convert the panel, unless the last item has)
 //         fill the table of row pointers of A
 //         microkernel over all of K, in blocks of KC
+//         (matrix registers: instead of the table, A as it lies in memory, or a copy that all panels share)
 //         epilogue on the MR x NR accumulators
 //
 // result[row, column] = epilogue(bias[column] + sum over segments s and steps k of A(row, s)[k] *
@@ -53,6 +54,7 @@ struct PanelProblem {
   loops::Kernel epilogue;
   size_t column_dim = 0;  // of the result
   int64_t extra_bytes = 0;
+  std::optional<int64_t> row_numbers;  // row r of A is contiguous and begins at r times so many, if known
   std::function<void(const RowRequest&)> fill_rows;
   std::function<void(const RowRequest&)>
       begin;  // once per call, before the first item; row, rows and group are null; may be empty

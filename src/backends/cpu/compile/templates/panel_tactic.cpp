@@ -13,6 +13,7 @@ namespace {
 // Other numbers of rows whose accumulators, a row of B and a broadcast of A fit the registers: the most, and
 // fewer.
 std::vector<int> other_rows(const TileShape& tile, CpuFeatures features) {
+  if (tile.by_matrices) return {tile.rows / 2};
   const int registers = features.has(CpuFeature::kX86V4) ? 32 : 16;
   const int most = std::min((registers - 1 - tile.vectors) / tile.vectors, 16);
   std::vector<int> rows;

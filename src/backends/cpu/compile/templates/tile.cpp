@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cpu/compile/templates/tile.h"
 
-#include <array>
-
-#include <fmt/format.h>
 #include <llvm/IR/IntrinsicsX86.h>
 
 #include "backends/cpu/compile/llvm/elements.h"
-#include "ops/narrow_weight.h"
+#include "backends/cpu/compile/templates/matrix_tile.h"
 
 namespace ingot::core::cpu {
 
@@ -18,29 +15,6 @@ namespace {
 constexpr int64_t kPrefetchDistance = 4096;
 // Tiles of up to this many rows are bound by reading B, not by multiplying: 4 FMAs per loaded vector.
 constexpr int kStreamingRows = 4;
-
-struct Candidate {
-  TileShape shape;
-  double slowdown;  // time per multiply-add, relative to the best tile
-};
-
-// x86-64-v4 has 32 registers of 16 f32, v3 has 16 of 8: MR * vectors accumulators + one row of B + one
-// broadcast of A must fit. 8x48 reached 96 % of the FMA roof on Zen 4, 12x32 was 10 %
-// slower. The 32 registers of 4 f32 of aarch64 are taken as 16 of 8. Registers hold half as many f64.
-constexpr std::array kWide{Candidate{{8, 3, 16}, 1.0}, Candidate{{6, 4, 16}, 1.0},
-                           Candidate{{8, 2, 16}, 1.01}, Candidate{{8, 1, 16}, 1.1}};
-constexpr std::array kNarrow{Candidate{{6, 2, 8}, 1.0}, Candidate{{4, 3, 8}, 1.02},
-                             Candidate{{8, 1, 8}, 1.15}};
-// Bytes that are multiplied as i16: two registers for each vector of B, and two for A's broadcast.
-constexpr std::array kWideShorts{Candidate{{6, 3, 16}, 1.0}, Candidate{{8, 2, 16}, 1.0},
-                                 Candidate{{8, 1, 16}, 1.1}};
-constexpr std::array kNarrowShorts{Candidate{{4, 2, 8}, 1.0}, Candidate{{8, 1, 8}, 1.1}};
-
-std::span<const Candidate> candidates_for(CpuFeatures features, bool multiplies_shorts) {
-  const bool is_wide = features.has(CpuFeature::kX86V4);
-  if (multiplies_shorts) return is_wide ? std::span<const Candidate>(kWideShorts) : kNarrowShorts;
-  return is_wide ? std::span<const Candidate>(kWide) : kNarrow;
-}
 
 // Emits the body of one microkernel.
 struct TileBody {
@@ -137,20 +111,15 @@ struct TileBody {
     return rows;
   }
 
-  // Locality as in llvm.prefetch: 3 is the first-level cache, 2 the second.
-  void prefetch_line(llvm::Value* address, uint32_t locality) const {
-    builder.CreateIntrinsic(llvm::Intrinsic::prefetch, {builder.getPtrTy()},
-                            {address, builder.getInt32(0), builder.getInt32(locality), builder.getInt32(1)});
-  }
-
   void prefetch_row(llvm::Value* b) const {
     for (int64_t offset = 0; offset < shape.step_bytes(); offset += kCacheLine)
-      prefetch_line(builder.CreateConstGEP1_64(builder.getInt8Ty(), b, kPrefetchDistance + offset), 3);
+      prefetch_line(builder, builder.CreateConstGEP1_64(builder.getInt8Ty(), b, kPrefetchDistance + offset),
+                    3);
   }
 
   void prefetch_next(const TileCall& call, llvm::Value* step) const {
     llvm::Value* bytes = builder.CreateNSWMul(step, call.next_stride);
-    prefetch_line(builder.CreateGEP(builder.getInt8Ty(), call.next, bytes), 2);
+    prefetch_line(builder, builder.CreateGEP(builder.getInt8Ty(), call.next, bytes), 2);
   }
 
   // One step: a row of B times a broadcast word of each row of A.
@@ -247,58 +216,10 @@ struct TileBody {
 
 }  // namespace
 
-std::string to_string(const TileShape& tile) {
-  return fmt::format("tile {}x{}x{} {} {}{}", tile.rows, tile.vectors, tile.lanes, name(tile.a), name(tile.b),
-                     tile.sums_quads ? " quads" : "");
-}
-
-bool multiplies_bf16(CpuFeatures features) {
-  return features.has(CpuFeature::kAvx512Bf16) && !features.has(CpuFeature::kAvx512Fp16);
-}
-
-bool has_tiles(DType a, DType b, CpuFeatures features) {
-  if (a == DType::kBF16) return b == a && multiplies_bf16(features);
-  if (a == DType::kU8) return b == DType::kI8;
-  return (a == DType::kF64 && b == a) || (a == DType::kF32 && (b == a || ops::is_narrow_weight(b)));
-}
-
-TileShape choose_tile(int64_t columns, CpuFeatures features, DType a, DType b) {
-  const bool sums_quads = a == DType::kU8 && features.has(CpuFeature::kAvx512Vnni);
-  const std::span<const Candidate> candidates = candidates_for(features, a == DType::kU8 && !sums_quads);
-  const Candidate* best = &candidates[0];
-  auto cost = [&](const Candidate& candidate) {
-    const int64_t width = candidate.shape.columns() / (a == DType::kF64 ? 2 : 1);
-    return candidate.slowdown * static_cast<double>((columns + width - 1) / width * width);
-  };
-  for (const Candidate& candidate : candidates) {
-    if (columns > 0 && cost(candidate) < cost(*best)) best = &candidate;
-  }
-  TileShape tile = best->shape;
-  if (a == DType::kF64) tile.lanes /= 2;
-  tile.a = a;
-  tile.b = b;
-  tile.sums_quads = sums_quads;
-  return tile;
-}
-
-std::vector<int> tile_row_counts(const TileShape& tile, std::optional<int64_t> rows) {
-  std::vector<int> counts{tile.rows};
-  while (counts.back() > 1) counts.push_back((counts.back() + 1) / 2);
-  if (!rows) return counts;
-  const int64_t rest = *rows % tile.rows;
-  std::erase_if(counts, [&](int count) {
-    const bool for_whole = count == tile.rows && *rows >= tile.rows;
-    const int smaller = count == 1 ? 0 : (count + 1) / 2;
-    const bool for_rest = smaller < rest && rest <= count;
-    return !for_whole && !for_rest;
-  });
-  return counts.empty() ? std::vector{tile.rows} : counts;
-}
-
 TileFunctions::TileFunctions(Code& code, TileShape shape, TileOperand operand, const TileBounds& bounds,
                              bool prefetch)
-    : row_counts_(operand == TileOperand::kRows ? tile_row_counts(shape, bounds.rows)
-                                                : std::vector{shape.rows}) {
+    : row_counts_(operand == TileOperand::kColumns ? std::vector{shape.rows}
+                                                   : tile_row_counts(shape, bounds.rows)) {
   llvm::LLVMContext& context = *code.context;
   llvm::Type* pointer = llvm::PointerType::get(context, 0);
   llvm::Type* number = llvm::Type::getInt64Ty(context);
@@ -312,10 +233,13 @@ TileFunctions::TileFunctions(Code& code, TileShape shape, TileOperand operand, c
     Builder builder(llvm::BasicBlock::Create(context, "entry", function));
     TileShape part = shape;
     part.rows = rows;
-    TileBody body{builder, part, shape.rows, operand, prefetch, code.features.has(CpuFeature::kAarch64)};
-    body.emit({function->getArg(0), function->getArg(1), function->getArg(2), function->getArg(3),
-               function->getArg(4), function->getArg(5), function->getArg(6), function->getArg(7)},
-              bounds);
+    const TileCall call{function->getArg(0), function->getArg(1), function->getArg(2), function->getArg(3),
+                        function->getArg(4), function->getArg(5), function->getArg(6), function->getArg(7)};
+    if (shape.by_matrices)
+      emit_matrix_tile(builder, part, call, prefetch);
+    else
+      TileBody{builder, part, shape.rows, operand, prefetch, code.features.has(CpuFeature::kAarch64)}.emit(
+          call, bounds);
     builder.CreateRetVoid();
     functions_.push_back(function);
   }
