@@ -147,8 +147,10 @@ std::vector<KernelCase> kernel_cases(const core::Target& target, DType dtype) {
                                       {1, 50257, 768}}) {
     cases.push_back(linear_case(rows, columns, depth, target, dtype));
   }
-  cases.push_back(linear_case(128, 3072, 768, target, dtype, true));
-  cases.push_back(linear_case(128, 768, 3072, target, dtype, true));
+  if (dtype != DType::kU8) {
+    cases.push_back(linear_case(128, 3072, 768, target, dtype, true));
+    cases.push_back(linear_case(128, 768, 3072, target, dtype, true));
+  }
   for (const AttentionShape& shape : kAttention) {
     if (dtype == DType::kF32) cases.push_back(attention_case(shape, target));
   }
