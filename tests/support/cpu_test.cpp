@@ -137,5 +137,15 @@ TEST_F(CpuQuotaTest, MalformedFilesAreNoLimit) {
   }
 }
 
+// Of the system that enables them; asking again changes nothing.
+TEST(CpuFeatures, MatrixRegistersAreGivenOnRequest) {
+  CpuFeatures matrices = host_cpu_features();
+  matrices.add(CpuFeature::kAmxTile);
+  for (int i = 0; i < 2; ++i)
+    EXPECT_EQ(request_cpu_features(matrices), host_cpu_features().has(CpuFeature::kAmxTile));
+  EXPECT_TRUE(request_cpu_features(parse_cpu_features("x86-64-v4")));
+  EXPECT_TRUE(request_cpu_features({}));
+}
+
 }  // namespace
 }  // namespace ingot::core
