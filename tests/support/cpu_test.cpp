@@ -137,7 +137,7 @@ TEST_F(CpuQuotaTest, MalformedFilesAreNoLimit) {
   }
 }
 
-// Of the system that enables them; asking again changes nothing.
+// The system that enables them gives them; asking again changes nothing.
 TEST(CpuFeatures, MatrixRegistersAreGivenOnRequest) {
   CpuFeatures matrices = host_cpu_features();
   matrices.add(CpuFeature::kAmxTile);
