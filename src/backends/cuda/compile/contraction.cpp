@@ -46,13 +46,13 @@ class ContractionWriter {
               out_.symbol_fields());
     write_a_places(node_, shape_, out_);
     write_b_places(node_, shape_, out_);
-    if (has_maps()) write_box_copies(node_, shape_, form_.in_turns, out_);
+    if (has_maps()) write_box_copies(node_, shape_, form_.persistent, out_);
     out_.text += sum_one_by_one();
     out_.text += moments_functions(node_, moments_offset());
     out_.text += form_.body;
     out_.text += centering_functions(node_);
     out_.text += row_norm_functions(norms_, moments_offset());
-    form_.in_turns ? write_kernel_in_turns() : write_kernel();
+    form_.persistent ? write_persistent_kernel() : write_kernel();
     return {.threads = form_.threads,
             .cluster = form_.splits,
             .items = items(),
@@ -68,11 +68,11 @@ class ContractionWriter {
   bool has_maps() const { return !form_.maps.empty(); }
   EpilogueSite epilogue_site() { return {node_, shape_, epilogue_, norms_, form_.wide, out_}; }
 
-  // Of tiles in turns each block has several.
+  // Blocks of persistent kernels take several.
   Dim items() const {
     const Dim tiles =
         shape_.batch * ceil_divide(shape_.rows, form_.rows) * ceil_divide(shape_.columns, form_.columns);
-    return form_.in_turns ? minimum(tiles, Dim(static_cast<int64_t>(kMultiprocessors))) : tiles;
+    return form_.persistent ? minimum(tiles, Dim(static_cast<int64_t>(kMultiprocessors))) : tiles;
   }
 
   // After the form's own shared memory.
@@ -81,7 +81,7 @@ class ContractionWriter {
   // Whether a thread's groups of eight all exist, and are aligned if the buffers are: their kernel looks at
   // that once. Code for both, in one stream of instructions that runs but once, takes longer to fetch than to
   // run.
-  bool has_whole_groups() { return form_.in_turns || has_whole_tiles(epilogue_site()); }
+  bool has_whole_groups() { return form_.persistent || has_whole_tiles(epilogue_site()); }
 
   void write_beginning() {
     write_signature();
@@ -154,7 +154,7 @@ class ContractionWriter {
     out_.line("first_row = (band + tile % rows) * kRows;\nfirst_column = tile / rows * kColumns;\n}};\n");
   }
 
-  void write_kernel_in_turns() {
+  void write_persistent_kernel() {
     write_beginning();
     write_tile_order();
     write_epilogue_functions(epilogue_site());
@@ -164,24 +164,27 @@ class ContractionWriter {
     out_.line(
         "finish_one_by_one(batch, first_row, first_column, x, load_eight, take_loads, finish_eight);\n}}\n");
     out_.line("return;\n}}\nconst int count = (int)((x.depth + kDepth - 1) / kDepth);\n");
-    out_.line("if (threadIdx.x >= kGroups * 128) {{\ngive_registers<40>();\n");
+    out_.line("if (threadIdx.x >= kGroups * 128) {{\ngive_registers<kFewRegisters>();\n");
     out_.line(
         "for (idx tile = blockIdx.x; tile < tiles && threadIdx.x == kGroups * 128; tile += gridDim.x) {{\n");
     out_.line("begin_tile(tile);\n");
     out_.line("copy_parts(parts, 0, count, batch, first_row, first_column, &a_map, &b_map, x);\n");
-    out_.line("parts.used += count;\n}}\n}} else {{\ntake_registers<232>();\nwait_for_previous();\n");
-    out_.line("int turn = 0;\nfor (idx tile = blockIdx.x; tile < tiles; tile += gridDim.x, ++turn) {{\n");
-    out_.line("if (turn % 2 == threadIdx.x / 128) {{\nTileSums sums = {{}};\nbegin_tile(tile);\n");
-    out_.line("load_first_chunks(first_row, first_column, x, load_eight);\n");
-    out_.line("multiply_in_turn(sums, parts, count, turn, tile + gridDim.x >= tiles);\n");
     out_.line(
-        "finish_in_turn(sums, first_row, first_column, x, load_eight, take_loads, finish_eight);\n}}\n");
+        "parts.used += count;\n}}\n}} else {{\ntake_registers<kManyRegisters>();\nwait_for_previous();\n");
+    out_.line("int turn = 0;\nfor (idx tile = blockIdx.x; tile < tiles; tile += gridDim.x, ++turn) {{\n");
+    out_.line(
+        "if (!kInTurns || turn % 2 == threadIdx.x / 128) {{\nTileSums sums = {{}};\nbegin_tile(tile);\n");
+    out_.line("load_first_chunks(first_row, first_column, x, load_eight);\n");
+    out_.line("multiply_persistently(sums, parts, count, turn, tile + gridDim.x >= tiles);\n");
+    out_.line(
+        "finish_from_registers(sums, first_row, first_column, x, load_eight, take_loads, "
+        "finish_eight);\n}}\n");
     out_.line("parts.used += count;\n}}\n}}\n}}\n");
   }
 
   void write_signature() {
     out_.line("extern \"C\" __global__ void __launch_bounds__({}{}) {} ingot_kernel(", form_.threads,
-              form_.in_turns ? ", 1" : "",
+              form_.persistent ? ", 1" : "",
               form_.splits > 1 ? fmt::format("__cluster_dims__({})", form_.splits) : "");
     write_operand_arguments(epilogue_site());
     out_.line("char* scratch, i32* status{}) {{\n",
@@ -221,7 +224,7 @@ std::vector<ProductTactic> rank_tactics(const ContractionSite& site, const loops
   limits.shared_bytes -= statistics_bytes(site.norms, kMostTileRows) + kAlignment;
   std::vector<ProductTactic> tactics = rank_tiles_of_blocks(site.node, shape, size, limits);
   std::erase_if(tactics, [&](const ProductTactic& tactic) {
-    if (std::holds_alternative<TurnTile>(tactic.tile)) return true;
+    if (std::holds_alternative<PersistentTile>(tactic.tile)) return true;
     const Tile* tile = std::get_if<Tile>(&tactic.tile);
     const bool has_others_sums = tile != nullptr && tile->splits > 1;
     return has_others_sums || (site.norms.keeps_moments && columns_of(tactic) % ops::kMomentNeighbours != 0);

@@ -24,17 +24,27 @@ constexpr double kNotHidden = 0.2;               // of the shorter of copies and
 constexpr int64_t kFewestRows = 17;
 constexpr int kFewStages = 4;  // leave room for other blocks
 
-// Tiles that groups take in turns are bound by what copies bring into all multiprocessors, or by the
-// bandwidth of shared memory (within 10 % on tiles of 128 x 128 of the products of BERT-base and ViT-B/16, 32
-// images or 32 x 128 rows, on an H100; tiles of 64 rows vary by 20 %).
-constexpr double kTurnStart = 3.5;        // of a kernel after another, and the end of its last tile
-constexpr double kTurnEnd = 0.25;         // of a tile that the next one does not hide
-constexpr double kSharedBytes = 215e3;    // of one multiprocessor
-constexpr double kTurnBytesOfAll = 11e6;  // into all multiprocessors
+// Persistent tiles are bound by the bandwidth of shared memory, by what copies bring into all multiprocessors
+// (in turns) or by what power allows to multiply (together): within 10 % for tiles of 128 x 128 in turns and
+// 15 % for those together, on the products of BERT-base and ViT-B/16, 32 images or 32 x 128 rows, on an H100.
+constexpr double kTurnStart = 3.5;          // of a kernel after another, and the end of its last tile
+constexpr double kTurnEnd = 0.25;           // of a tile that the next one does not hide
+constexpr double kSharedBytes = 215e3;      // of one multiprocessor
+constexpr double kTurnBytesOfAll = 10.3e6;  // into all multiprocessors
 constexpr int64_t kFewestTurnRows = 1024;
 constexpr double kFewestTurns = 1.9;  // or so many tiles of a multiprocessor
 
-constexpr TurnTile kTurnTiles[] = {{128, 128}, {64, 192}, {64, 256}, {64, 128}};
+constexpr double kTogetherStart = 3.0;
+constexpr double kTogetherEnd = 0.4;              // of a tile,
+constexpr double kColumnEnd = 6.5e-3;             // and for each of its columns
+constexpr double kTogetherSharedBytes = 235e3;    // of one multiprocessor
+constexpr double kTogetherOperations = 745e6;     // of all,
+constexpr double kOperationsOfProcessor = 6.8e6;  // and of one
+
+constexpr PersistentTile kPersistentTiles[] = {{128, 128, true},  {64, 192, true},   {64, 256, true},
+                                               {64, 128, true},   {192, 192, false}, {128, 256, false},
+                                               {128, 192, false}, {192, 128, false}, {128, 128, false},
+                                               {128, 96, false},  {128, 64, false}};
 
 // Of equal predictions the first counts: two groups are a little faster than one with as many columns.
 constexpr GroupTile kGroupTiles[] = {{2, 32}, {2, 64}, {2, 96}, {2, 128}, {2, 192}, {2, 256},
@@ -83,27 +93,52 @@ double predicted_us(const GroupTile& tile, const ProductSize& size, const GpuLim
                                 waiting + kEndOfNumbers * numbers / tile.splits + exchange);
 }
 
+int64_t tiles_of(const PersistentTile& tile, const ProductSize& size) {
+  return size.batch * divide_up(size.rows, tile.rows) * divide_up(size.columns, tile.columns);
+}
+
 // A part's operands are copied to shared memory once and read for each 64 rows.
-double predicted_us(const TurnTile& tile, const ProductSize& size) {
-  constexpr double kElement = 2, kRows = GroupTile::kGroupRows;
-  const auto tiles = static_cast<double>(size.batch * divide_up(size.rows, tile.rows) *
-                                         divide_up(size.columns, tile.columns));
-  const double depth = static_cast<double>(divide_up(size.depth, GroupTile::kDepth)) * GroupTile::kDepth;
-  const double read = tile.rows / kRows * (kRows + tile.columns), copied = tile.rows + tile.columns;
-  const double of_one = (read + copied) / kSharedBytes;
-  const double of_all = copied * std::min(kMultiprocessors, tiles) / kTurnBytesOfAll;
+double shared_traffic(const PersistentTile& tile) {
+  constexpr double kRows = GroupTile::kGroupRows;
+  return tile.rows / kRows * (kRows + tile.columns) + tile.rows + tile.columns;
+}
+
+double turns_us(const PersistentTile& tile, double tiles, double depth) {
+  constexpr double kElement = 2;
+  const double of_one = shared_traffic(tile) / kSharedBytes;
+  const double of_all = (tile.rows + tile.columns) * std::min(kMultiprocessors, tiles) / kTurnBytesOfAll;
   return kTurnStart +
          std::ceil(tiles / kMultiprocessors) * (kElement * depth * std::max(of_one, of_all) + kTurnEnd);
 }
 
-void rank_turns(const ProductSize& size, const GpuLimits& limits,
-                std::vector<std::pair<double, BulkTile>>& ranked) {
-  constexpr int kMostStages = 8, kFewest = 3;
+double together_us(const PersistentTile& tile, double tiles, double depth) {
+  constexpr double kElement = 2;
+  const double operations = 2.0 * tile.rows * tile.columns;
+  const double of_one =
+      std::max(kElement * shared_traffic(tile) / kTogetherSharedBytes, operations / kOperationsOfProcessor);
+  const double of_all = operations * std::min(kMultiprocessors, tiles) / kTogetherOperations;
+  return kTogetherStart + std::ceil(tiles / kMultiprocessors) *
+                              (depth * std::max(of_one, of_all) + kTogetherEnd + kColumnEnd * tile.columns);
+}
+
+double predicted_us(const PersistentTile& tile, const ProductSize& size) {
+  const auto tiles = static_cast<double>(tiles_of(tile, size));
+  const auto depth = static_cast<double>(divide_up(size.depth, GroupTile::kDepth)) * GroupTile::kDepth;
+  return tile.in_turns ? turns_us(tile, tiles, depth) : together_us(tile, tiles, depth);
+}
+
+bool has_turns(const ProductSize& size) {
+  constexpr double kTile = 128 * 128;
   const auto elements = static_cast<double>(size.rows) * static_cast<double>(size.columns);
-  const bool has_turns =
-      elements >= kFewestTurns * kMultiprocessors * kTurnTiles[0].rows * kTurnTiles[0].columns;
-  if ((size.rows < kFewestTurnRows && !has_turns) || !size.orders_columns) return;
-  for (TurnTile tile : kTurnTiles) {
+  return size.rows >= kFewestTurnRows || elements >= kFewestTurns * kMultiprocessors * kTile;
+}
+
+void rank_persistent(const ProductSize& size, const GpuLimits& limits,
+                     std::vector<std::pair<double, BulkTile>>& ranked) {
+  constexpr int kMostStages = 8, kFewest = 3;
+  if (!size.orders_columns) return;
+  for (PersistentTile tile : kPersistentTiles) {
+    if (tile.in_turns && !has_turns(size)) continue;
     for (tile.stages = kMostStages; tile.shared_bytes() > limits.shared_bytes;) --tile.stages;
     if (tile.stages >= kFewest) ranked.emplace_back(predicted_us(tile, size), tile);
   }
@@ -111,7 +146,7 @@ void rank_turns(const ProductSize& size, const GpuLimits& limits,
 
 }  // namespace
 
-int64_t TurnTile::shared_bytes() const {
+int64_t PersistentTile::shared_bytes() const {
   constexpr int64_t kElement = 2, kBarriers = 16;
   return stages * int64_t{GroupTile::kDepth} * (rows + columns) * kElement + (stages + 1) * kBarriers;
 }
@@ -138,7 +173,7 @@ std::vector<BulkTile> rank_bulk_tiles(const ProductSize& size, const GpuLimits& 
       ranked.emplace_back(predicted_us(tile, size, limits), tile);
     }
   }
-  rank_turns(size, limits, ranked);
+  rank_persistent(size, limits, ranked);
   return fastest_first(std::move(ranked));
 }
 

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cuda/compile/product_form.h"
-
 #include "backends/cuda/compile/float_products_text.h"
 #include "backends/cuda/compile/operand_text.h"
+#include "backends/cuda/compile/persistent_text.h"
 #include "backends/cuda/compile/row_text.h"
 #include "backends/cuda/compile/tensor_core_text.h"
-#include "backends/cuda/compile/turns_text.h"
 #include "backends/cuda/compile/warp_group_text.h"
 
 namespace ingot::core::cuda {
@@ -72,20 +71,21 @@ ProductForm form_of(const GroupTile& tile, const Product& product) {
       .body = warp_group_body(tile.splits)};
 }
 
-ProductForm form_of(const TurnTile& tile, const Product& product) {
+ProductForm form_of(const PersistentTile& tile, const Product& product) {
   BulkOperands operands = bulk_operands(product.contraction, product.shape).value();
   operands.a.box[operands.a_row_dim] = tile.rows;
   return {.rows = tile.rows,
           .columns = tile.columns,
-          .threads = TurnTile::kThreads,
-          .in_turns = true,
+          .threads = tile.threads(),
+          .persistent = true,
           .shared_bytes = tile.shared_bytes(),
           .maps = {std::move(operands.a), with_ordered_columns(operands.b, tile.columns)},
           .functions = warp_group_functions(tile.columns, product.dtype() == DType::kBF16),
-          .constants = fmt::format(
-              "constexpr int kRows = {}, kColumns = {}, kDepth = {}, kStages = {}, kSplits = 1;\n", tile.rows,
-              tile.columns, GroupTile::kDepth, tile.stages),
-          .body = turns_body()};
+          .constants =
+              fmt::format("constexpr int kRows = {}, kColumns = {}, kDepth = {}, kStages = {}, kSplits = 1;\n"
+                          "constexpr bool kInTurns = {};\n",
+                          tile.rows, tile.columns, GroupTile::kDepth, tile.stages, tile.in_turns),
+          .body = persistent_body()};
 }
 
 }  // namespace

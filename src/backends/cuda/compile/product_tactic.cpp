@@ -23,8 +23,9 @@ std::string tile_name(const GroupTile& tile) {
                      tile.splits);
 }
 
-std::string tile_name(const TurnTile& tile) {
-  return fmt::format("turns {}x{}, {} stages", tile.rows, tile.columns, tile.stages);
+std::string tile_name(const PersistentTile& tile) {
+  return fmt::format("{} {}x{}, {} stages", tile.in_turns ? "turns" : "together", tile.rows, tile.columns,
+                     tile.stages);
 }
 
 std::vector<ProductTactic> tactics_of(const std::vector<BulkTile>& tiles) {

@@ -13,7 +13,7 @@
 namespace ingot::core::cuda {
 
 struct ProductTactic {
-  std::variant<RowTile, Tile, GroupTile, TurnTile> tile;
+  std::variant<RowTile, Tile, GroupTile, PersistentTile> tile;
   NextStart next_start = NextStart::kWithOperands;
 };
 

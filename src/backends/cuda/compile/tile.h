@@ -53,12 +53,15 @@ struct GroupTile {
   int64_t shared_bytes() const;
 };
 
-// For two warp groups that take tiles in turns: one multiplies while the other finishes the sums of its tile.
-// One more group copies.
-struct TurnTile {
-  static constexpr int kThreads = 384;
-  int rows, columns;  // multiples of 64
+// For warp groups that finish sums from registers, while the parts of a block's next tile are copied by one
+// more group. Two groups take tiles in turns: one multiplies while the other finishes. Or all have a tile
+// together, 64 rows each: a larger one, of which less is copied, but whose end is not hidden.
+struct PersistentTile {
+  int rows, columns;  // multiples of 64 and of kOrderedColumns
+  bool in_turns;
   int stages = 4;
+  int groups() const { return in_turns ? 2 : rows / GroupTile::kGroupRows; }
+  int threads() const { return (groups() + 1) * GroupTile::kGroupThreads; }
   int64_t shared_bytes() const;
 };
 
@@ -70,7 +73,7 @@ constexpr int64_t kOrderedColumns = 32;
 std::vector<RowTile> rank_row_tiles(const ProductSize& size);
 std::vector<Tile> rank_tiles(const ProductSize& size, const GpuLimits& limits);
 // The same for warp groups; empty if there are too few rows, or if the GPU has no warp groups.
-using BulkTile = std::variant<GroupTile, TurnTile>;
+using BulkTile = std::variant<GroupTile, PersistentTile>;
 std::vector<BulkTile> rank_bulk_tiles(const ProductSize& size, const GpuLimits& limits);
 
 }  // namespace ingot::core::cuda

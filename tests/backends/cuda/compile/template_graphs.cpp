@@ -36,6 +36,12 @@ const Template kTemplates[] = {
      "HALF[1025,32]\n return %y\n}",
      {},
      1},
+    {"linear_together",
+     "graph g(%x: HALF[700,200], %w: HALF[416,200], %b: HALF[416]) {\n %y = linear(%x, %w, %b) : "
+     "HALF[700,416]\n return %y\n}"},
+    {"linear_together_deep",
+     "graph g(%x: HALF[400,1000], %w: HALF[2048,1000]) {\n %y = linear(%x, %w) : HALF[400,2048]\n return "
+     "%y\n}"},
     {"linear_of_a_row",
      "graph g(%x: HALF[1,776], %w: HALF[50,776], %b: HALF[50]) {\n %y = linear(%x, %w, %b) : HALF[1,50]\n "
      "return %y\n}"},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "backends/cuda/compile/turns_text.h"
+#include "backends/cuda/compile/persistent_text.h"
 
 #include "backends/cuda/compile/warp_group_text.h"
 
@@ -7,19 +7,28 @@ namespace ingot::core::cuda {
 namespace {
 
 // A lane finishes kAtOnce rows of eight neighbouring columns at a time. Loads of these are followed by those
-// of kSlots chunks, as many as registers can hold.
-constexpr std::string_view kTurnConstants = R"cuda(
-constexpr int kBlocks = kRows / 64, kGroups = 2, kThreads = 384, kReaders = 4, kOthers = 2, kOtherArrivals = 4;
-constexpr int kAtOnce = 2, kChunks = kBlocks * (kColumns / 32), kSlots = kReadsElements && kRows * kColumns > 64 * 192 ? 2 : kChunks < 4 ? kChunks : 4, kLoads = (1 + kSlots) * kAtOnce;
+// of kSlots chunks, as many as registers can hold. Code of all chunks would take longer to fetch than to run:
+// a loop has that of kUnrolled.
+constexpr std::string_view kConstants = R"cuda(
+constexpr int kBlocks = kInTurns ? kRows / 64 : 1, kGroups = kInTurns ? 2 : kRows / 64, kThreads = (kGroups + 1) * 128;
+constexpr int kReaders = kInTurns ? 4 : kGroups * 4, kOthers = kInTurns ? 2 : 0, kOtherArrivals = 4;
+constexpr int kFewRegisters = kGroups == 2 ? 40 : 24, kManyRegisters = kGroups == 2 ? 232 : 160;
+constexpr int kAtOnce = 2, kChunks = kBlocks * (kColumns / 32), kSlots = kChunks % 2 == 0 ? 2 : 1, kLoads = (1 + kSlots) * kAtOnce;
+constexpr int kUnrolled = kChunks % 4 == 0 ? 4 : kChunks <= 3 ? kChunks : kSlots;
+static_assert(kChunks % kUnrolled == 0 && kUnrolled % kSlots == 0 && kUnrolled % kBlocks == 0, "chunks have equal turns of the loop");
 constexpr int kATile = kRows * kDepth, kBTile = kColumns * kDepth, kPartBytes = (kATile + kBTile) * 2, kAllPartBytes = kStages * kPartBytes, kTileBytes = kAllPartBytes;
 )cuda";
 
+// In turns:
 //   one thread copies the parts of one tile after another
 //   group 0 multiplies the parts of the block's first tile | group 1 finishes the tile before
 //   group 0 finishes it, from registers                    | group 1 multiplies the parts of the next tile
 // The groups multiply one after the other, in the order in which parts are copied: a barrier's phase says no
 // more than whether the last part in its place has come.
-constexpr std::string_view kTurns = R"cuda(
+// Together:
+//   one thread copies the parts of one tile after another
+//   all groups multiply the parts of a tile, 64 rows each, and finish it
+constexpr std::string_view kPersistent = R"cuda(
 template <int registers> DEVICE void take_registers() { asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(registers)); }
 template <int registers> DEVICE void give_registers() { asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(registers)); }
 typedef f32 TileSums[kBlocks][kColumns / 8][4];
@@ -28,15 +37,18 @@ DEVICE void hold_tile(TileSums& sums) {
   for (int m = 0; m < kBlocks; ++m) hold_sums(sums[m]);
 }
 
+// The first row of a tile that a group multiplies.
+DEVICE int first_own_row() { return kInTurns ? 0 : threadIdx.x / 128 * 64; }
+
 // A block's tiles are numbered by `turn`; `last`: the block has no other.
-DEVICE void multiply_in_turn(TileSums& sums, Parts& p, int parts, int turn, bool last) {
-  if (turn > 0) wait_for_phase(p.others + turn % 2 * 8, (turn - 1) / 2 & 1);
+DEVICE void multiply_persistently(TileSums& sums, Parts& p, int parts, int turn, bool last) {
+  if (kInTurns && turn > 0) wait_for_phase(p.others + turn % 2 * 8, (turn - 1) / 2 & 1);
   for (int part = 0; part < parts; ++part) {
     wait_for_phase(p.barrier(p.full, part), p.phase(part));
     if (kNextWithOperands && last && part + 1 == parts) let_next_start();
     hold_tile(sums);
     begin_products();
-    const u64 a = matrix_of(p.a(part)), b = matrix_of(p.b(part));
+    const u64 a = matrix_of(p.a(part) + first_own_row() * kDepth), b = matrix_of(p.b(part));
     #pragma unroll
     for (int k = 0; k < kDepth / 16; ++k)
       #pragma unroll
@@ -48,7 +60,7 @@ DEVICE void multiply_in_turn(TileSums& sums, Parts& p, int parts, int turn, bool
       if (threadIdx.x % 32 == 0) arrive(p.barrier(p.empty, part - 1));
     }
   }
-  if (threadIdx.x % 32 == 0) arrive(p.others + (turn + 1) % 2 * 8);
+  if (kInTurns && threadIdx.x % 32 == 0) arrive(p.others + (turn + 1) % 2 * 8);
   wait_for_products<0>();
   hold_tile(sums);
   if (threadIdx.x % 32 == 0) arrive(p.barrier(p.empty, parts - 1));
@@ -59,33 +71,44 @@ DEVICE void multiply_in_turn(TileSums& sums, Parts& p, int parts, int turn, bool
 struct Chunk { idx row, column; };  // of a lane's first eight; the next is 8 rows below
 DEVICE Chunk chunk_at(int chunk, idx first_row, idx first_column) {
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-  return {first_row + chunk % kBlocks * 64 + warp % 4 * 16 + lane / 4, first_column + chunk / kBlocks * 32 + lane % 4 * 8};
+  return {first_row + first_own_row() + chunk % kBlocks * 64 + warp % 4 * 16 + lane / 4, first_column + chunk / kBlocks * 32 + lane % 4 * 8};
 }
 // What chunks read besides sums is on its way while products, or earlier chunks, are computed: it takes a microsecond.
-template <class Load> DEVICE void load_chunk(int chunk, idx first_row, idx first_column, const Operands& x, const Load& load_eight) {
+template <class Load> DEVICE void load_chunk(int chunk, int slot, idx first_row, idx first_column, const Operands& x, const Load& load_eight) {
   const Chunk at = chunk_at(chunk, first_row, first_column);
   #pragma unroll
   for (int n = 0; n < kAtOnce; ++n)
-    if (at.column < x.columns) load_eight((1 + chunk % kSlots) * kAtOnce + n, least(at.row + n * 8, x.rows - 1), at.column, Whole());
+    if (chunk < kChunks && at.column < x.columns) load_eight((1 + slot) * kAtOnce + n, least(at.row + n * 8, x.rows - 1), at.column, Whole());
 }
 template <class Load> DEVICE void load_first_chunks(idx first_row, idx first_column, const Operands& x, const Load& load_eight) {
   #pragma unroll
-  for (int s = 0; s < kSlots; ++s) load_chunk(s, first_row, first_column, x, load_eight);
+  for (int s = 0; s < kSlots; ++s) load_chunk(s, s, first_row, first_column, x, load_eight);
 }
 
-template <class Load, class Take, class Finish> DEVICE void finish_in_turn(TileSums& sums, idx first_row, idx first_column, const Operands& x, const Load& load_eight, const Take& take_loads, const Finish& finish_eight) {
-  #pragma unroll
-  for (int s = 0; s < kChunks; ++s) {
-    const Chunk at = chunk_at(s, first_row, first_column);
-    take_loads(s % kSlots);
-    if (s + kSlots < kChunks) load_chunk(s + kSlots, first_row, first_column, x, load_eight);
+// Registers have no index: after each turn of the loop the next sums move to where the first were.
+template <class Load, class Take, class Finish> DEVICE void finish_from_registers(TileSums& sums, idx first_row, idx first_column, const Operands& x, const Load& load_eight, const Take& take_loads, const Finish& finish_eight) {
+  constexpr int kMoved = kUnrolled / kBlocks * 4;  // of a block's groups of eight columns
+  #pragma unroll 1
+  for (int first = 0; first < kChunks; first += kUnrolled) {
     #pragma unroll
-    for (int n = 0; n < kAtOnce; ++n) {
-      f32 eight[8];
+    for (int s = 0; s < kUnrolled; ++s) {
+      const Chunk at = chunk_at(first + s, first_row, first_column);
+      take_loads(s % kSlots);
+      load_chunk(first + s + kSlots, s % kSlots, first_row, first_column, x, load_eight);
       #pragma unroll
-      for (int k = 0; k < 8; ++k) eight[k] = sums[s % kBlocks][s / kBlocks * 4 + k / 2][2 * n + k % 2];
-      if (at.column < x.columns && at.row + n * 8 < x.rows) finish_eight(n, at.row + n * 8, at.column, eight, Whole());
+      for (int n = 0; n < kAtOnce; ++n) {
+        f32 eight[8];
+        #pragma unroll
+        for (int k = 0; k < 8; ++k) eight[k] = sums[s % kBlocks][s / kBlocks * 4 + k / 2][2 * n + k % 2];
+        if (at.column < x.columns && at.row + n * 8 < x.rows) finish_eight(n, at.row + n * 8, at.column, eight, Whole());
+      }
     }
+    #pragma unroll
+    for (int m = 0; m < kBlocks; ++m)
+      #pragma unroll
+      for (int j = 0; j + kMoved < kColumns / 8; ++j)
+        #pragma unroll
+        for (int k = 0; k < 4; ++k) sums[m][j][k] = sums[m][j + kMoved][k];
   }
 }
 
@@ -105,8 +128,8 @@ template <class Load, class Take, class Finish> DEVICE void finish_one_by_one(id
 
 }  // namespace
 
-std::string turns_body() {
-  return std::string(kTurnConstants) + std::string(group_parts()) + std::string(kTurns);
+std::string persistent_body() {
+  return std::string(kConstants) + std::string(group_parts()) + std::string(kPersistent);
 }
 
 }  // namespace ingot::core::cuda
