@@ -83,7 +83,7 @@ class AttentionWriter {
 
  private:
   std::string body() const {
-    if (tile_.groups > 0) return group_attention_body();
+    if (tile_.groups > 0) return group_attention_body(reads_mask_in_chunks());
     if (tile_.few_rows > 0) return register_attention_body(tile_.splits, has_new_rows(node_));
     return attention_body(
         {.products = is_half(dtype()) ? attention_products_of_halves() : attention_products_of_floats(),
@@ -243,34 +243,51 @@ class AttentionWriter {
     out_.line("return {};\n}}\n", scope.text(storage_offset(type.layout, type.shape, index)));
   }
 
+  // A mask of bools whose rows are multiples of 16 bytes.
+  bool reads_mask_in_chunks() const {
+    constexpr int64_t kBytes = 16;
+    if (tile_.groups == 0 || !node_.has_operand(3) || attributes_.causal) return false;
+    const TensorType& type = node_.operand_type(3);
+    const auto keys = type.shape.back().constant();
+    return type.dtype == DType::kBool && type.layout.is_row_major() && type.shape.back() == keys_ && keys &&
+           *keys % kBytes == 0;
+  }
+
   // The mask's addend to a score; -infinity for keys that are hidden.
   void write_mask() {
     const bool has_mask = node_.has_operand(3);
     const std::string_view storage = has_mask ? storage_name(node_.operand_type(3).dtype) : "u8";
     out_.line("typedef {} Mask;\n", storage);
+    if (has_mask) write_mask_place();
     out_.open_function("f32 bias_of(const Operands& x, const Mask* mask, idx batch, idx row, idx key)");
     if (attributes_.causal)
       out_.line("if (key > row{}) return -__int_as_float(0x7f800000);\n",
                 heads_ != Dim(1) ? fmt::format(" % {}", *queries_.constant()) : "");
-    if (has_mask) return write_mask_load();
-    out_.line("return 0;\n}}\n");
+    if (has_mask) out_.line("const Mask* const at = mask + mask_place(x, batch, row, key);\n");
+    out_.line("return {};\n}}\n", has_mask ? mask_load(node_.operand_type(3).dtype) : "0");
   }
 
-  void write_mask_load() {
+  void write_mask_place() {
     const TensorType& type = node_.operand_type(3);
     IndexScope scope = out_.scope;
+    out_.open_function("idx mask_place(const Operands& x, idx batch, idx row, idx key)");
     std::vector<Dim> all = query_index(scope);
     all.push_back(TemplateText::named(scope, "key", keys_));
     const std::vector<Dim> index = broadcast_index(type.shape, all);
-    const std::string place = scope.text(storage_offset(type.layout, type.shape, index));
-    if (type.dtype == DType::kBool) {
-      out_.line("return mask[{}] == 0 ? -__int_as_float(0x7f800000) : 0;\n}}\n", place);
-      return;
+    out_.line("return {};\n}}\n", scope.text(storage_offset(type.layout, type.shape, index)));
+  }
+
+  static std::string_view mask_load(DType dtype) {
+    switch (dtype) {
+      case DType::kBool:
+        return "*at == 0 ? -__int_as_float(0x7f800000) : 0";
+      case DType::kF16:
+        return "load_f16(at)";
+      case DType::kBF16:
+        return "load_bf16(at)";
+      default:
+        return "(f32)*at";
     }
-    const std::string load = type.dtype == DType::kF16    ? fmt::format("load_f16(mask + {})", place)
-                             : type.dtype == DType::kBF16 ? fmt::format("load_bf16(mask + {})", place)
-                                                          : fmt::format("(f32)mask[{}]", place);
-    out_.line("return {};\n}}\n", load);
   }
 
   void write_kernel() {
@@ -295,10 +312,10 @@ class AttentionWriter {
     out_.declare_symbols();
     const bool cached = has_new_rows(node_);
     out_.line(
-        "const Operands x = {{q, k, v, is_aligned(q) && is_aligned(k) && is_aligned(v){} && {} <= kMostRows "
-        "&& "
-        "{} <= kMostRows, {}, {}{}{}}};\n",
-        cached ? " && is_aligned(new_k) && is_aligned(new_v)" : "", out_.scope.text(queries_),
+        "const Operands x = {{q, k, v, is_aligned(q) && is_aligned(k) && is_aligned(v){}{} && {} <= "
+        "kMostRows && {} <= kMostRows, {}, {}{}{}}};\n",
+        cached ? " && is_aligned(new_k) && is_aligned(new_v)" : "",
+        reads_mask_in_chunks() ? " && is_aligned(mask)" : "", out_.scope.text(queries_),
         out_.scope.text(keys_), out_.scope.text(rows_), out_.scope.text(keys_), out_.symbol_fields(),
         cached ? ", positions, new_k, new_v" : "");
     out_.line("const Maps maps{};\n", by_bulk_copies_ ? " = {&q_map, &k_map, &v_map}" : " = {}");

@@ -274,9 +274,9 @@ std::string attention_body(const WarpAttention& form) {
                      kWarpAttention, merge_of_shares(form.splits), kWarpAttend);
 }
 
-std::string group_attention_body() {
+std::string group_attention_body(bool mask_in_chunks) {
   return fmt::format("{}{}{}{}{}{}{}", kTilesOfGroups, kTilePanels, kBulkArrivals, score_functions(),
-                     kRowFunctions, no_merge(), group_attention());
+                     kRowFunctions, no_merge(), group_attention(mask_in_chunks));
 }
 
 }  // namespace ingot::core::cuda

@@ -16,6 +16,6 @@ struct WarpAttention {
 // of the other keys and values begin before the kernel waits for the one before.
 std::string attention_body(const WarpAttention& form);
 // The same for groups of warps (sm_90a), whose operands come by bulk copies.
-std::string group_attention_body();
+std::string group_attention_body(bool mask_in_chunks);
 
 }  // namespace ingot::core::cuda

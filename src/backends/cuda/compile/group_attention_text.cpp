@@ -6,14 +6,8 @@
 namespace ingot::core::cuda {
 namespace {
 
-//   for part of the keys, kKeys at a time, kStages of them being copied:
-//     each group: scores of its 64 queries, while those of the part before times values are still being added
-//     up; running maximum; exponentials; these times values
-//   groups with other keys of the same queries -> shared memory -> the first of them
-//   results / totals -> shared memory, in place of the queries -> rows in memory
-// A row's scores, weights and results are in the registers of four lanes. Groups do not wait for each other
-// (Shah et al. 2024 describe the same overlap).
-constexpr std::string_view kGroupAttention = R"cuda(
+// A row's scores, weights and results are in the registers of four lanes.
+constexpr std::string_view kRows = R"cuda(
 struct Rows {  // a lane's part of 16 rows: rows lane / 4 and that + 8
   f32 values[kValueWidth / 8][4], most[2], total[2];  // totals: of the lane's keys alone
 };
@@ -28,7 +22,7 @@ DEVICE void synchronize_group() { asm volatile("bar.sync %0, 128;" ::"r"(1 + thr
 // Keys are the depth of values, whose columns are innermost.
 DEVICE u64 values_of(const u16* place) { return (u64)((shared_address(place) & 0x3ffff) >> 4) | (u64)(kKeys * 128 >> 4) << 16 | (u64)(1024 >> 4) << 32 | 1ull << 62; }
 
-DEVICE Scores biases_of(idx first_row, idx first_key, const Mask* mask, idx batch, const Operands& x) {
+DEVICE Scores biases_one_by_one(idx first_row, idx first_key, const Mask* mask, idx batch, const Operands& x) {
   Scores biases;
   #pragma unroll
   for (int j = 0; j < kKeys / 8; ++j)
@@ -37,6 +31,52 @@ DEVICE Scores biases_of(idx first_row, idx first_key, const Mask* mask, idx batc
   return biases;
 }
 
+)cuda";
+
+constexpr std::string_view kBiases = R"cuda(
+DEVICE Scores biases_of(idx first_row, idx first_key, const Mask* mask, idx batch, const Operands& x) { return biases_one_by_one(first_row, first_key, mask, batch, x); }
+)cuda";
+
+// Each of a row's four lanes reads 16 neighbouring keys, of which it needs four, and makes bits of them for
+// the others. Rows beyond the last are computed like that one, and not stored.
+constexpr std::string_view kBiasesOfChunks = R"cuda(
+DEVICE u32 bits_of(u32 four) {  // bytes other than 0
+  const u32 highest = (((four & 0x7f7f7f7fu) + 0x7f7f7f7fu) | four) & 0x80808080u;
+  return (highest >> 7) * 0x01020408u >> 24;
+}
+DEVICE u32 bits_of(const uint4& chunk) { return bits_of(chunk.x) | bits_of(chunk.y) << 4 | bits_of(chunk.z) << 8 | bits_of(chunk.w) << 12; }
+DEVICE Scores biases_of(idx first_row, idx first_key, const Mask* mask, idx batch, const Operands& x) {
+  if (!x.aligned) return biases_one_by_one(first_row, first_key, mask, batch, x);
+  const int lane = threadIdx.x % 32, own = lane % 4;
+  Scores biases;
+  #pragma unroll
+  for (int c = 0; c < kKeys / 64; ++c) {
+    u32 rows = 0;  // 16 bits of each of two
+    #pragma unroll
+    for (int h = 0; h < 2; ++h) {
+      const idx row = least<idx>(first_row + group_row() + h * 8, x.queries - 1), key = first_key + c * 64 + own * 16;
+      if (key < x.keys) rows |= bits_of(*(const uint4*)(mask + mask_place(x, batch, row, key))) << 16 * h;
+    }
+    #pragma unroll
+    for (int m = 0; m < 4; ++m) {
+      const u32 seen = __shfl_sync(~0u, rows, (lane & ~3) | m) >> 2 * own;
+      #pragma unroll
+      for (int j = 0; j < 2; ++j)
+        #pragma unroll
+        for (int e = 0; e < 4; ++e) biases.each[c * 8 + m * 2 + j][e] = seen >> (e / 2 * 16 + j * 8 + e % 2) & 1 ? 0 : minus_infinity();
+    }
+  }
+  return biases;
+}
+)cuda";
+
+//   for part of the keys, kKeys at a time, kStages of them being copied:
+//     each group: scores of its 64 queries, while those of the part before times values are still being added
+//     up; running maximum; exponentials; these times values
+//   groups with other keys of the same queries -> shared memory -> the first of them
+//   results / totals -> shared memory, in place of the queries -> rows in memory
+// Groups do not wait for each other (Shah et al. 2024 describe the same overlap).
+constexpr std::string_view kGroupAttention = R"cuda(
 // Begins products that wait_for_products ends.
 DEVICE void begin_scores(Scores& scores, const u16* q, const u16* k) {
   hold_sums(scores.each);
@@ -214,6 +254,8 @@ std::string group_attention_functions(int keys, int value_width, bool bf16) {
              {.name = "multiply_values", .columns = value_width, .bf16 = bf16, .a_in_registers = true});
 }
 
-std::string_view group_attention() { return kGroupAttention; }
+std::string group_attention(bool mask_in_chunks) {
+  return std::string(kRows) + std::string(mask_in_chunks ? kBiasesOfChunks : kBiases) + std::string(kGroupAttention);
+}
 
 }  // namespace ingot::core::cuda

@@ -213,6 +213,15 @@ const Template kTemplates[] = {
     {"attention_with_mask",
      "graph g(%q: HALF[2,4,70,16], %k: HALF[2,4,90,16], %v: HALF[2,4,90,16], %m: HALF[2,1,70,90]) {\n"
      " %y = attention(%q, %k, %v, %m) {scale=0.5} : HALF[2,4,70,16]\n return %y\n}"},
+    {"attention_with_mask_of_bools",
+     "graph g(%q: HALF[2,40,210,64], %k: HALF[2,20,336,64], %v: HALF[2,20,336,64], %m: bool[2,1,210,336]) {\n"
+     " %y = attention(%q, %k, %v, %m) {scale=0.2, grouped=true, empty_is_nan=true} : HALF[2,40,210,64]\n"
+     " return %y\n}"},
+    {"attention_with_mask_of_bools_unaligned",
+     "graph g(%q: HALF[60,140,16], %k: HALF[60,80,16], %v: HALF[60,80,16], %m: bool[140,80]) {\n"
+     " %y = attention(%q, %k, %v, %m) {scale=0.5} : HALF[60,140,16]\n return %y\n}",
+     {},
+     2},
     {"attention_of_some",
      "graph g(%q: HALF[4,20,16], %k: HALF[4,90,16], %v: HALF[4,90,16], %m: bool[20,90]) {\n"
      " %y = attention(%q, %k, %v, %m) {scale=0.5, empty_is_nan=true} : HALF[4,20,16]\n return %y\n}"},
