@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ingot import _core, session
 from ingot.engine import Engine
 from ingot.errors import UserError
-from ingot.notices import warn_of_entries_without_node
+from ingot.notices import require_used_choices, warn_of_entries_without_node
 from ingot.settings import Settings, refuse_for_engines
 from ingot.slowness import Slowness
 
@@ -98,6 +98,7 @@ def _build(
     )
     parsed = json.loads(report)
     warn_of_entries_without_node([parsed["disabled_without_node"]])
+    require_used_choices([parsed])
     for row in parsed["slow"]:
         slowness = Slowness(row["reason"], row["own_ns"], row["peer_ns"])
         _log.warning("%s (%s) is %s", row["op"], row["node"], slowness)

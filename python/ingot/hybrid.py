@@ -15,7 +15,7 @@ from ingot.conditions import Conditions
 from ingot.errors import InternalError, UnsupportedError
 from ingot.guards import Guards
 from ingot.kinds import OutputRole
-from ingot.notices import warn_of_entries_without_node
+from ingot.notices import require_used_choices, warn_of_entries_without_node
 from ingot.partition import (
     PartCall,
     Place,
@@ -26,7 +26,7 @@ from ingot.partition import (
     returns_numbers,
     split,
 )
-from ingot.parts import PartBuilder, build_runner, forget_orders, precisions_of
+from ingot.parts import PartBuilder, backends_of, build_runner, forget_orders, precisions_of
 from ingot.refusals import Refused
 from ingot.reporting import Report, ReportedNode, Segment
 from ingot.running import PartEngine, WriteBack
@@ -135,6 +135,7 @@ def _reported(
     refused: Refused,
     slow: Mapping[Node, Slowness] | None = None,
     precisions: Mapping[str, str] | None = None,
+    backends: Mapping[str, str] | None = None,
 ) -> tuple[ReportedNode, ...]:
     rows = []
     for node in nodes:
@@ -147,7 +148,16 @@ def _reported(
         precision = (precisions or {}).get(node.name, "")
         code = refusals.code_of(reason)
         rows.append(
-            ReportedNode(node.name, target_name(node.target), source, str(reason), slowness, precision, code)
+            ReportedNode(
+                node.name,
+                target_name(node.target),
+                source,
+                str(reason),
+                slowness,
+                precision,
+                code,
+                (backends or {}).get(node.name, ""),
+            )
         )
     return tuple(rows)
 
@@ -159,11 +169,12 @@ def _whole(
     built = build_runner(capture, inputs, settings, like)
     engine, made = built.engine, built.report
     warn_of_entries_without_node([made["disabled_without_node"]])
+    require_used_choices([made])
     times = None
     if settings.measures:
         times = measure(module, inputs, built.runner)
         engine.reset_states()
-    nodes = _reported(capture.nodes, {}, slow, precisions_of(made))
+    nodes = _reported(capture.nodes, {}, slow, precisions_of(made), backends_of(made))
     report = Report([_timed_segment(Place.ENGINE, nodes, times)], [engine], builds=[made])
     compiled = Compiled(built.runner, report, [engine])
     compiled.staged = _staged([built.staged], settings)
@@ -210,6 +221,7 @@ def _in_parts(
     in_order = {id(part.engine): part.staged for part in parts}
     compiled.staged = _staged([in_order[id(engine)] for engine in compiled.engines], builder.settings)
     warn_of_entries_without_node([part.without_node for part in parts])
+    require_used_choices([part.build for part in parts])
     forget_orders(graph)
     graph.recompile()
     return compiled

@@ -90,6 +90,11 @@ def precisions_of(report: Mapping[str, Any]) -> dict[str, str]:
     return {row["node"]: text(row) for row in report["precisions"]}
 
 
+def backends_of(report: Mapping[str, Any]) -> dict[str, str]:
+    """What runs the nodes that do not simply follow the device, and why, by the node's name."""
+    return {row["node"]: f"{row['backend']}: {row['reason']}" for row in report["backends"]}
+
+
 @dataclass
 class PartBuilder:
     """Engines of parts. When a node turns out to be unsupported late, only the engine that contained it is rebuilt."""
@@ -142,6 +147,7 @@ def _engine_of(
     report = built.report
     part.names = {own.name: origin.name for own, origin in call.origins.items()}
     part.precisions = {part.names.get(name, name): text for name, text in precisions_of(report).items()}
+    part.backends = {part.names.get(name, name): text for name, text in backends_of(report).items()}
     part.without_node = report["disabled_without_node"]
     part.build = report
     part.staged = built.staged

@@ -37,6 +37,8 @@ class ReportedNode:
 
     precision: of products and convolutions, with enabled_precisions: the dtype ("f16", "f32 with weights of f16"), or why it
     stays f32 ("f32: ...").
+
+    backend: of an engine for a device, of nodes that do not simply follow it: what runs them, and why ("cpu: ...").
     """
 
     name: str
@@ -46,6 +48,7 @@ class ReportedNode:
     slow: str = ""
     precision: str = ""
     code: str = ""
+    backend: str = ""
 
     def __str__(self) -> str:
         return f"{self.op} ({self.name}): {self.reason or self.slow}" + (

@@ -59,6 +59,7 @@ class PartEngine(torch.nn.Module):
         self.times = times  # in torch and in the engine, where they were measured
         self.names: dict[str, str] = {}  # of its calls: in the engine -> in the whole graph
         self.precisions: dict[str, str] = {}  # of its contractions, by their names in the whole graph
+        self.backends: dict[str, str] = {}  # of nodes that do not simply follow the device, likewise
         self.build: dict[str, Any] = {}  # what its build reported
         self.staged: StagedPart | None = None
         self.without_node: list[str] = []  # entries of disable_passes that name nodes of other parts, or none
@@ -69,7 +70,7 @@ class PartEngine(torch.nn.Module):
             self.runner, self.engine, self.users, self.returns_one, self.orders, self.slow, self.times
         )
         twin.names, twin.precisions, twin.without_node = self.names, self.precisions, self.without_node
-        twin.build, twin.staged = self.build, self.staged
+        twin.backends, twin.build, twin.staged = self.backends, self.build, self.staged
         return twin
 
     def forward(self, *arguments: object) -> object:

@@ -27,16 +27,25 @@ struct Support {
   enum class Answer : uint8_t { kFast, kSlow, kNo } answer = Answer::kFast;
   std::string reason;  // why it is slow or unsupported, for reports
   double own_ns = 0, peer_ns = 0;
+  bool runs_on_host = false;  // a routine of the host computes it, whatever the backend's place
+};
+
+// An entry of the option backend_of: nodes by a pattern of names, or of operators, and who runs them.
+struct BackendChoice {
+  std::string pattern, backend;
 };
 
 // The target of a build. `text` is part of cache keys: equal texts mean equal targets.
 struct Target {
   std::string backend = "cpu";
   std::string device;  // in the canonical form of the backend's `device`: "x86-64-v4+vnni"
-  int level = 3;       // optimization level 0..5
+  // What runs on the host beside a device, in the form of the CPU's backend; "": its compiler is not here.
+  std::string host_device;
+  int level = 3;  // optimization level 0..5
   enum class Numerics { kStrict, kDefault, kFast } numerics = Numerics::kDefault;
   std::vector<DType> precisions;            // in which contractions of f32 may be computed too, sorted
   std::vector<std::string> keep_precision;  // patterns of names of nodes that stay as they are
+  std::vector<BackendChoice> backend_of;    // the first that fits a node counts
   bool times_tactics() const { return level >= 4; }
   std::string text() const;
 };
@@ -85,6 +94,8 @@ class Backend {
   virtual Place place() const { return {}; }
   // For one node of the graph after the stage `adapt`, at typical sizes of its symbols.
   virtual Support supports(const Node& node, const SymbolValues& sizes, const Target& target) const = 0;
+  // A rough prediction of how long a node takes that it supports, for the choice between backends.
+  virtual double predicted_ns(const Node&, const SymbolValues&, const Target&) const { return 0; }
   // The passes that only this backend has: rows of the pass table (passes/pipeline.h).
   virtual std::vector<Pass> passes(const Target&) const { return {}; }
   // The dtypes of a contraction of f32, of those that the target allows.

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string_view>
 
@@ -40,6 +41,15 @@ int32_t report_progress(void* user, const char* phase, size_t done, size_t total
   const size_t unit = is_write ? kMiB : 1;
   watch.line.show(phase, done / unit, (total + unit - 1) / unit, remaining_seconds);
   return was_interrupted() ? 0 : 1;
+}
+
+// Nodes that do not simply follow the device, by backend and reason.
+void print_backends(const nlohmann::json& backends) {
+  std::map<std::string, size_t> counts;
+  for (const auto& row : backends)
+    ++counts[fmt::format("{} runs {}: {}", row["backend"].get<std::string>(), row["op"].get<std::string>(),
+                         row["reason"].get<std::string>())];
+  for (const auto& [text, count] : counts) fmt::print("  {} x {}\n", count, text);
 }
 
 void print_slow(const nlohmann::json& nodes) {
@@ -139,6 +149,7 @@ void build(const BuildCommand& command) {
                  repeats["layers"].get<size_t>(), repeats["distinct"].get<size_t>());
     }
     print_precisions(json["precisions"]);
+    print_backends(json["backends"]);
     print_slow(json["slow"]);
   }
 }

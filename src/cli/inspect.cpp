@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "cli/commands.h"
 #include "cli/models.h"
@@ -65,8 +66,11 @@ void print_weights(const Json& json) {
 // Counts equal steps, in the order of their first run.
 void print_steps(const Json& program) {
   std::vector<std::pair<std::string, size_t>> counts;
+  std::set<std::string> runners;
+  for (const Json& step : program["steps"]) runners.insert(text_of(step, "runs_on"));
   for (const Json& step : program["steps"]) {
-    const std::string name = text_of(step, "name");
+    const std::string on = runners.size() > 1 ? fmt::format(" [{}]", text_of(step, "runs_on")) : "";
+    const std::string name = text_of(step, "name") + on;
     const auto known = std::ranges::find(counts, name, &std::pair<std::string, size_t>::first);
     known == counts.end() ? void(counts.emplace_back(name, 1)) : void(++known->second);
   }

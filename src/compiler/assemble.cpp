@@ -135,9 +135,10 @@ class Assembly {
     PlanReport planned;
     const Place place = parts_.place;
     if (place.kind == Place::Kind::kDevice) engine_->devices = {parts_.target.backend};
-    engine_->init = plan_program({&split.init, std::move(parts_.lowered.init), ids_, {}, place});
+    const std::string& backend = parts_.target.backend;
+    engine_->init = plan_program({&split.init, std::move(parts_.lowered.init), ids_, {}, place, backend});
     engine_->main =
-        plan_program({&split.main, std::move(parts_.lowered.main), ids_, typical, place}, &planned);
+        plan_program({&split.main, std::move(parts_.lowered.main), ids_, typical, place, backend}, &planned);
     origins_.init = origins_of_buffers(engine_->init, split.init, names());
     origins_.main = origins_of_buffers(engine_->main, split.main, names());
     report.arena_bytes = planned.arena;

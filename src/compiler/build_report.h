@@ -31,6 +31,7 @@ struct BuildReport {
   std::vector<SlowNode> slow;            // what the engine runs slowly
   std::vector<PassRunner::Timing> passes;
   std::vector<std::string> without_node;  // entries of disable_passes whose nodes the model does not have
+  std::vector<std::string> unused_backend_of;  // patterns that fit none of its nodes
   NodeReports nodes;
   TuningReport tuning;
   int64_t arena_bytes = 0;  // at the typical sizes

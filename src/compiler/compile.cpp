@@ -30,13 +30,8 @@
 namespace ingot::core {
 namespace {
 
-// What the keys of all kernels of a build have in common.
-std::string target_text(const Backend& backend, const Target& target) {
-  return fmt::format("code by {}\nfor {}:{}\n", backend.generator(), target.backend, target.device);
-}
-
-std::vector<SlowNode> slow_nodes(const Graph& graph, const Backend& backend, const Target& target) {
-  return require_support(graph, typical_sizes(graph.symbols), backend, target, invariant_nodes(graph));
+std::vector<SlowNode> slow_nodes(const Graph& graph, const EngineBackends& backends) {
+  return require_support(graph, typical_sizes(graph.symbols), backends, invariant_nodes(graph));
 }
 
 // On the GPU that the caller chose; null: this machine has none.
@@ -46,13 +41,17 @@ const Executor* find_executor(const CompileHooks& hooks, const Target& target) {
 }
 
 size_t verify_all(const LoweredPrograms& lowered, const std::vector<Image>& images,
-                  const SymbolTable& symbols, const CompileHooks& hooks, const Target& target) {
+                  const SymbolTable& symbols, const CompileHooks& hooks, const EngineBackends& backends) {
   std::set<ImageId> verified;
   if (hooks.host == nullptr) return 0;
-  const KernelRunner runner{find_executor(hooks, target), &hooks.host->pool()};
-  if (runner.executor == nullptr) return 0;
-  for (const auto* steps : {&lowered.init, &lowered.main})
-    verify_kernels(*steps, images, symbols, runner, verified);
+  const BackendTarget own = backends.own();
+  for (const BackendTarget* on : {&own, backends.host()}) {
+    if (on == nullptr) continue;
+    const KernelRunner runner{find_executor(hooks, on->target), &hooks.host->pool()};
+    if (runner.executor == nullptr) continue;
+    for (const auto* steps : {&lowered.init, &lowered.main})
+      verify_kernels(*steps, images, symbols, runner, verified);
+  }
   return verified.size();
 }
 
@@ -164,8 +163,8 @@ std::shared_ptr<EngineData> compile_model(const aten::Program& program,
   Phases own("prepare");
   Phases& phases = hooks.phases != nullptr ? *hooks.phases : own;
   const Target& target = options.target;
-  const Backend& backend = find_backend(backends, target.backend);
-  PassRunner runner(pipeline_for(backend, target, &filled.nodes), options.passes, hooks.dump);
+  const EngineBackends chosen(backends, target);
+  PassRunner runner(pipeline_for(chosen, &filled.nodes), options.passes, hooks.dump);
 
   phases.begin("import");
   aten::Imported model = import();
@@ -176,12 +175,13 @@ std::shared_ptr<EngineData> compile_model(const aten::Program& program,
   set_only_rank(model.graph, options.rank);
   runner.check("import", model.graph);
   filled.without_node = entries_without_node(model.graph, options.passes.disabled);
+  filled.unused_backend_of = set_named_sides(model.graph, chosen);
   phases.begin("key");
   const KnownTactics known = known_tactics(options, hooks);
   const CanonicalGraph canonical = canonicalize(model.graph);
   name_symbols(model, canonical.symbols);
   const std::string structure =
-      engine_key(model, canonical, backend, options,
+      engine_key(model, canonical, chosen, options,
                  target.times_tactics() ? known.processor + "\n" + known.table.text() : "");
   const ModelNames names(model.graph, canonical);
   const NamedModel named{program, model, names};
@@ -192,7 +192,7 @@ std::shared_ptr<EngineData> compile_model(const aten::Program& program,
   Split split = runner.run(Stage::kSimplify, split_for_passes(model.graph));
   phases.begin("adapt");
   split = runner.run(Stage::kAdapt, std::move(split));
-  filled.slow = slow_nodes(split.main, backend, target);
+  filled.slow = slow_nodes(split.main, chosen);
   phases.begin("specialize");
   for (const Stage stage : {Stage::kLayout, Stage::kHoist, Stage::kFuse, Stage::kJoin})
     split = runner.run(stage, std::move(split));
@@ -200,22 +200,22 @@ std::shared_ptr<EngineData> compile_model(const aten::Program& program,
 
   phases.begin("lower");
   ImageTable table{.nodes = {}, .ids = {}, .shares = options.share_kernels, .known = &known};
-  ImageWork work(target_text(backend, target), {hooks.cache, hooks.cache_use}, options.threads);
+  ImageWork work({hooks.cache, hooks.cache_use}, options.threads);
   table.work = &work;
-  LoweredPrograms lowered{lower_graph(split.init, backend, target, split.main.symbols, table),
-                          lower_graph(split.main, backend, target, split.main.symbols, table)};
+  LoweredPrograms lowered{lower_graph(split.init, chosen, split.main.symbols, table),
+                          lower_graph(split.main, chosen, split.main.symbols, table)};
   filled.repeats = find_repeats(lowered.main);
   CompiledImages compiled;
   if (options.verify_kernels) {
     compiled = finish_kernels(work, phases, hooks, filled);
     phases.begin("verify kernels");
-    filled.verified_kernels = verify_all(lowered, compiled.images, split.main.symbols, hooks, target);
+    filled.verified_kernels = verify_all(lowered, compiled.images, split.main.symbols, hooks, chosen);
   }
 
   phases.begin("plan");
   const std::vector<NodeStep> steps = target.times_tactics() ? lowered.main : std::vector<NodeStep>();
   const AssembledEngine assembled =
-      assemble({named, split, std::move(lowered), target, backend.place(), structure}, filled);
+      assemble({named, split, std::move(lowered), target, chosen.own().backend->place(), structure}, filled);
   const std::shared_ptr<EngineData>& engine = assembled.data;
   engine->has_immutable_weights = options.immutable_weights;
   if (!options.verify_kernels) compiled = finish_kernels(work, phases, hooks, filled);
@@ -232,13 +232,14 @@ std::shared_ptr<EngineData> compile_model(const aten::Program& program,
 
 std::vector<SlowNode> find_slow(const aten::Program& program, const CompileOptions& options,
                                 std::span<const Backend* const> backends) {
-  const Backend& backend = find_backend(backends, options.target.backend);
-  PassRunner runner(pipeline_for(backend, options.target), options.passes);
+  const EngineBackends chosen(backends, options.target);
+  PassRunner runner(pipeline_for(chosen), options.passes);
   aten::Imported model = aten::import_program(program, import_options(options));
   apply_profiles(model.graph.symbols, tensor_arguments(model), options.profiles);
+  set_named_sides(model.graph, chosen);
   Split split{.init = Graph("init"), .main = std::move(model.graph)};
   for (const Stage stage : {Stage::kSimplify, Stage::kAdapt}) split = runner.run(stage, std::move(split));
-  return slow_nodes(split.main, backend, options.target);
+  return slow_nodes(split.main, chosen);
 }
 
 }  // namespace ingot::core

@@ -9,9 +9,8 @@
 
 namespace ingot::core {
 
-ImageWork::ImageWork(std::string target_text, ImageCache cache, int threads)
-    : target_text_(std::move(target_text)),
-      cache_(std::move(cache)),
+ImageWork::ImageWork(ImageCache cache, int threads)
+    : cache_(std::move(cache)),
       most_workers_(static_cast<size_t>(std::max(threads, 1) - 1)) {}
 
 ImageWork::~ImageWork() { stop(); }
@@ -80,7 +79,7 @@ ImageWork::Item* ImageWork::next() {
 }
 
 void ImageWork::make(Item& item) const {
-  const CacheKey key = make_key(EntryKind::kKernel, target_text_ + item.key);
+  const CacheKey key = make_key(EntryKind::kKernel, item.key);
   if (cache_.cache == nullptr) {
     item.image = item.compile();
   } else {

@@ -30,12 +30,12 @@ struct CompiledImages {
 // What is added is compiled, unless the cache has it, from then on. For one caller.
 class ImageWork {
  public:
-  // `target_text` is what all of the keys have in common: the code generator and the device. `threads`
-  // include the caller's, which compiles only in `finish`.
-  ImageWork(std::string target_text, ImageCache cache, int threads);
+  // `threads` include the caller's, which compiles only in `finish`.
+  ImageWork(ImageCache cache, int threads);
   ~ImageWork();  // waits for the kernels that threads are compiling, and drops the others
 
-  // `compile` is run once, on any thread, and has all that it reads. `key`: LoweredKernel::key.
+  // `compile` is run once, on any thread, and has all that it reads. `key`: LoweredKernel::key, behind
+  // what all kernels of its backend have in common.
   void add(std::string key, std::function<Image()> compile);
   // Waits for all kernels and returns them; the last call. Calls report(done, total) after each that the
   // caller's thread compiles, and throws what `report` or the first `compile` to fail threw.
@@ -56,7 +56,6 @@ class ImageWork {
   void make_from_cache(Item& item, const CacheKey& key) const;
   void stop();
 
-  const std::string target_text_;
   const ImageCache cache_;
   const size_t most_workers_;
   std::mutex mutex_;  // of all below, but items that a thread has taken are its own

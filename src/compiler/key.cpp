@@ -41,6 +41,12 @@ std::string describe_mutated_inputs(const aten::Imported& model, const Canonical
   return text;
 }
 
+std::string generators(const EngineBackends& backends) {
+  std::string text(backends.own().backend->generator());
+  if (const BackendTarget* host = backends.host()) text += fmt::format(" and {}", host->backend->generator());
+  return text;
+}
+
 std::string describe_conditions(const std::vector<SizeCheck>& checks) {
   std::string text;
   for (const SizeCheck& check : checks)
@@ -50,11 +56,12 @@ std::string describe_conditions(const std::vector<SizeCheck>& checks) {
 
 }  // namespace
 
-std::string engine_key(const aten::Imported& model, const CanonicalGraph& canonical, const Backend& backend,
+std::string engine_key(const aten::Imported& model, const CanonicalGraph& canonical,
+                       const EngineBackends& backends,
                        const CompileOptions& options, std::string_view tactics) {
   return fmt::format("ingot {}, engine format {}, sources {}\ntarget {}, code by {}\nweights {}\n",
                      INGOT_VERSION, kEngineFormatVersion, kFingerprint, options.target.text(),
-                     backend.generator(),
+                     generators(backends),
                      options.immutable_weights       ? "immutable"
                      : options.keep_original_weights ? "original"
                                                      : "prepared") +
@@ -65,7 +72,7 @@ std::string engine_key(const aten::Imported& model, const CanonicalGraph& canoni
 
 bool names_decide(const CompileOptions& options) {
   const auto names_nodes = [](const std::string& entry) { return !parse_disabled(entry).nodes.empty(); };
-  return !options.target.keep_precision.empty() || std::ranges::any_of(options.passes.disabled, names_nodes);
+  return !options.target.keep_precision.empty() || !options.target.backend_of.empty() || std::ranges::any_of(options.passes.disabled, names_nodes);
 }
 
 }  // namespace ingot::core

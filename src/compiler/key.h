@@ -7,6 +7,7 @@
 #include "compiler/canonical_graph.h"
 #include "compiler/options.h"
 #include "importers/aten/imported.h"
+#include "partition/engine_backends.h"
 
 namespace ingot::core {
 
@@ -16,7 +17,7 @@ namespace ingot::core {
 // imported, with the asked-for ranges applied, before any pass; its symbols are called as in `canonical`, its
 // graph's canonical form.
 // `tactics`: what levels that time tactics have found out so far; "" for other levels.
-std::string engine_key(const aten::Imported& model, const CanonicalGraph& canonical, const Backend& backend,
+std::string engine_key(const aten::Imported& model, const CanonicalGraph& canonical, const EngineBackends& backends,
                        const CompileOptions& options, std::string_view tactics = {});
 
 // Whether the options choose nodes by name, so that the names of a model's calls decide too.

@@ -14,7 +14,13 @@
 namespace ingot::core {
 namespace {
 
-void set_image(LoweredKernel& kernel, ImageTable& images) {
+// What the keys of all kernels of a backend have in common.
+std::string key_prefix(const BackendTarget& on) {
+  return fmt::format("code by {}\nfor {}:{}\n", on.backend->generator(), on.target.backend, on.target.device);
+}
+
+void set_image(LoweredKernel& kernel, const BackendTarget& on, ImageTable& images) {
+  kernel.key = key_prefix(on) + kernel.key;
   if (!images.shares) kernel.key += fmt::format("\nuse {}", images.ids.size());
   const auto [entry, is_new] = images.ids.try_emplace(kernel.key, static_cast<ImageId>(images.ids.size()));
   if (is_new && images.work != nullptr) images.work->add(kernel.key, std::move(kernel.compile));
@@ -43,22 +49,22 @@ std::string site_of(const LoneNode& lone, size_t step, const Target& target) {
   return hex(digest(as_bytes(text)));
 }
 
-const LoweredNode& lower_alone(LoneNode lone, const Backend& backend, const Target& target,
-                               ImageTable& images) {
+const LoweredNode& lower_alone(LoneNode lone, const BackendTarget& on, ImageTable& images) {
+  const Target& target = on.target;
   const std::string use = images.shares ? "" : fmt::format("\nuse {}", images.nodes.size());
-  const auto [entry, is_new] = images.nodes.try_emplace(lone.text() + use);
+  const auto [entry, is_new] = images.nodes.try_emplace(target.backend + " " + lone.text() + use);
   LoweredNode& lowered = entry->second;
   if (!is_new) return lowered;
   lowered.lone = std::move(lone);
-  lowered.steps = backend.lower(*lowered.lone.node, lowered.lone.graph.symbols, target);
+  lowered.steps = on.backend->lower(*lowered.lone.node, lowered.lone.graph.symbols, target);
   for (size_t i = 0; i < lowered.steps.size(); ++i) {
     LoweredStep& step = lowered.steps[i];
     if (!step.others.empty()) {
       step.site = site_of(lowered.lone, i, target);
       choose_known_tactic(step, images.known, target.level);
     }
-    if (LoweredKernel* kernel = step.kernel()) set_image(*kernel, images);
-    for (LoweredKernel& other : step.others) set_image(other, images);
+    if (LoweredKernel* kernel = step.kernel()) set_image(*kernel, on, images);
+    for (LoweredKernel& other : step.others) set_image(other, on, images);
   }
   return lowered;
 }
@@ -88,21 +94,21 @@ std::vector<LoweredStep> steps_for(const Surroundings& around, const LoweredNode
 }
 
 // Routines read their attributes, which name symbols, where the engine runs.
-std::vector<LoweredStep> lower_node(const Node& node, const Backend& backend, const Target& target,
-                                    const SymbolTable& symbols, ImageTable& images) {
+std::vector<LoweredStep> lower_node(const Node& node, const BackendTarget& on, const SymbolTable& symbols,
+                                    ImageTable& images) {
   if (!node.op->routine.empty()) {
-    std::vector<LoweredStep> steps = backend.lower(node, symbols, target);
+    std::vector<LoweredStep> steps = on.backend->lower(node, symbols, on.target);
     for (LoweredStep& step : steps) {
-      if (LoweredKernel* kernel = step.kernel()) set_image(*kernel, images);
+      if (LoweredKernel* kernel = step.kernel()) set_image(*kernel, on, images);
       if (!step.by_peers) continue;
-      set_image(*step.by_peers, images);
+      set_image(*step.by_peers, on, images);
       std::get<RoutineStep>(step.action).image = step.by_peers->launch.image;
     }
     return steps;
   }
   LoneNode lone = isolate(node, symbols);
   const Surroundings around = std::exchange(lone.around, {});
-  return steps_for(around, lower_alone(std::move(lone), backend, target, images));
+  return steps_for(around, lower_alone(std::move(lone), on, images));
 }
 
 // In the order that the runtime expects (engine/program.h).
@@ -123,7 +129,7 @@ LoweredStep control_step(const Node& node) {
 
 }  // namespace
 
-std::vector<NodeStep> lower_graph(const Graph& graph, const Backend& backend, const Target& target,
+std::vector<NodeStep> lower_graph(const Graph& graph, const EngineBackends& backends,
                                   const SymbolTable& symbols, ImageTable& images) {
   std::vector<NodeStep> steps;
   for (const auto& node : graph.nodes()) {
@@ -131,17 +137,18 @@ std::vector<NodeStep> lower_graph(const Graph& graph, const Backend& backend, co
     if (node->op->traits.has(Trait::kControlFlow)) {
       NodeStep& step = steps.emplace_back(NodeStep{.node = node.get(), .step = control_step(*node)});
       for (const auto& nested : node->graphs)
-        step.nested.push_back({nested.get(), lower_graph(*nested, backend, target, symbols, images)});
+        step.nested.push_back({nested.get(), lower_graph(*nested, backends, symbols, images)});
       continue;
     }
     StepWork work = work_of(*node);
-    for (LoweredStep& step : lower_node(*node, backend, target, symbols, images)) {
+    const BackendTarget& on = backends.of(*node);
+    for (LoweredStep& step : lower_node(*node, on, symbols, images)) {
       steps.push_back({.node = node.get(),
                        .step = std::move(step),
                        .node_records = {},
                        .operations = work.operations,
                        .bytes = work.bytes,
-                       .backend = target.backend});
+                       .backend = on.target.backend});
       work = {};  // the first of a node's steps accounts for the work of all
     }
   }

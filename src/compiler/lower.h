@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "backends/backend.h"
 #include "compiler/image_work.h"
 #include "compiler/lone_node.h"
 #include "compiler/tactic_table.h"
+#include "partition/engine_backends.h"
 #include "plan/plan_input.h"
 
 namespace ingot::core {
@@ -29,15 +29,15 @@ struct KnownTactics {
 
 // What equal nodes of one build share: each is lowered once, and each distinct kernel is one image.
 struct ImageTable {
-  std::map<std::string, LoweredNode> nodes;  // by LoneNode::text
-  std::map<std::string, ImageId> ids;        // by the key
+  std::map<std::string, LoweredNode> nodes;  // by the backend and LoneNode::text
+  std::map<std::string, ImageId> ids;        // by the backend's target and the key
   ImageWork* work = nullptr;                 // gets each distinct kernel; null: none is compiled
   bool shares = true;  // false: each use is lowered and compiled, to measure what sharing saves
   const KnownTactics* known = nullptr;  // null: none
 };
 
-// Lowers every node of `graph` that needs a step, in order.
-std::vector<NodeStep> lower_graph(const Graph& graph, const Backend& backend, const Target& target,
+// Lowers every node of `graph` that needs a step, in order, each by the backend that runs it.
+std::vector<NodeStep> lower_graph(const Graph& graph, const EngineBackends& backends,
                                   const SymbolTable& symbols, ImageTable& images);
 
 }  // namespace ingot::core

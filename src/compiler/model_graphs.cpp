@@ -8,7 +8,7 @@
 #include "compiler/split_for_passes.h"
 #include "compiler/target_pipeline.h"
 #include "ir/rename_symbols.h"
-#include "partition/partition.h"
+#include "partition/choose_sides.h"
 
 namespace ingot::core {
 namespace {
@@ -36,12 +36,13 @@ void restore_symbols(Graph& graph, const SymbolTable& symbols, const CanonicalGr
 ModelGraphs model_graphs(const aten::Program& program, const std::function<aten::Imported()>& import,
                          GraphStage stage, const CompileOptions& options,
                          std::span<const Backend* const> backends) {
-  const Backend& backend = find_backend(backends, options.target.backend);
-  const PassRunner runner(pipeline_for(backend, options.target), options.passes);
+  const EngineBackends chosen(backends, options.target);
+  const PassRunner runner(pipeline_for(chosen), options.passes);
   ModelGraphs graphs{.split = {.init = Graph("init"), .main = Graph()}, .model = import(), .outputs = {}};
   aten::Imported& model = graphs.model;
   apply_profiles(model.graph.symbols, tensor_arguments(model), options.profiles);
   model.graph.erase_dead_nodes();
+  set_named_sides(model.graph, chosen);
   runner.check("import", model.graph);
   graphs.outputs = output_names(program, model);
   if (stage == GraphStage::kImported) {

@@ -96,6 +96,17 @@ std::string parse_rank(std::string_view name, std::string_view value) {
   return std::string(value);
 }
 
+std::vector<BackendChoice> parse_choices(std::string_view name, std::string_view value) {
+  std::vector<BackendChoice> choices;
+  for (const std::string& entry : parse_names(value)) {
+    const size_t equals = entry.rfind('=');
+    if (equals == std::string::npos || equals == 0 || equals + 1 == entry.size())
+      refuse(name, entry, "PATTERN=BACKEND, separated by commas, such as softmax=cpu");
+    choices.push_back({entry.substr(0, equals), entry.substr(equals + 1)});
+  }
+  return choices;
+}
+
 Target::Numerics parse_numerics(std::string_view name, std::string_view value) {
   if (value == "strict") return Target::Numerics::kStrict;
   if (value == "default") return Target::Numerics::kDefault;
@@ -125,6 +136,10 @@ using View = std::string_view;
 constexpr std::array kRows = {
     Row{{"backend", "name", "cpu", "where the engine runs: cpu or cuda"},
         [](CompileOptions& o, View, View value) { o.target.backend = value; }},
+    Row{{"backend_of", "pattern=backend,...", "",
+         "which backend runs some nodes of an engine for a device: patterns of names or operators, with * and "
+         "?, and cpu or the device's backend: \"softmax=cpu,decoder*=cuda\"; the first that fits counts"},
+        [](CompileOptions& o, View name, View value) { o.target.backend_of = parse_choices(name, value); }},
     Row{{"bisect_passes", "number[.number]", "-1",
          "run only the first so many optional passes, and of the next one so many rewrites, to find a faulty "
          "one; -1 runs all"},
@@ -155,8 +170,10 @@ constexpr std::array kRows = {
           if (!parse_write_policies(value, o.cache.writes)) refuse(name, value, kWritePolicyForm);
         }},
     Row{{"cpu", "features", "native",
-         "processor to build for: native, x86-64-v3, x86-64-v4, x86-64-v4+vnni+bf16 ..., aarch64"},
-        [](CompileOptions& o, View, View value) { o.target.device = to_string(parse_cpu_features(value)); }},
+         "processor to build for, which runs what the device does not in an engine for a device: native, x86-64-v3, x86-64-v4, x86-64-v4+vnni+bf16 ..., aarch64"},
+        [](CompileOptions& o, View, View value) {
+          o.target.device = o.target.host_device = to_string(parse_cpu_features(value));
+        }},
     Row{{"device", "backend[:device]", "cpu",
          "backend and device in one: cpu, cpu:x86-64-v3, cuda, cuda:sm_90a; which GPU of this machine: "
          "`gpu`"},

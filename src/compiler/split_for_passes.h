@@ -11,6 +11,7 @@ inline Split split_for_passes(const Graph& graph) {
   Split split{.init = Graph("init"), .main = graph.clone()};
   split.main.current_name.clear();
   split.main.current_source = {};
+  split.main.current_side = Side::kAny;
   return split;
 }
 

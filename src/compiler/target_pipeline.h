@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "backends/backend.h"
+#include "partition/choose_sides.h"
 #include "passes/pipeline.h"
 
 namespace ingot::core {
@@ -30,10 +31,13 @@ struct NodePrecision {
 struct NodeReports {
   Refusals refusals;                      // of neighbours to join regions
   std::vector<NodePrecision> precisions;  // empty for models of f32 if the target enables no others
+  ChosenBackends backends;                // of nodes that do not simply follow the device
 };
 
-// The pass table of a build: the passes of every target, parameterized by the backend, and the backend's own.
-// The backend and `reports`, which its passes fill (may be null), must outlive the table.
+// The pass table of a build: the passes of every target, parameterized by the backends, and their own, each
+// for the nodes that the backend runs. The backends and `reports`, which its passes fill (may be null), must
+// outlive the table.
+std::vector<Pass> pipeline_for(const EngineBackends& backends, NodeReports* reports = nullptr);
 std::vector<Pass> pipeline_for(const Backend& backend, const Target& target, NodeReports* reports = nullptr);
 
 }  // namespace ingot::core

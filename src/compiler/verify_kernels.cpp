@@ -299,6 +299,7 @@ void verify_kernels(std::span<const NodeStep> steps, std::span<const Image> imag
     for (const LoweredKernel& other : step.step.others) launches.push_back(&other.launch);
     for (const Launch* launch : launches) {
       const Image& image = images[launch->image];
+      if (backend_of(image) != runner.executor->name()) continue;
       if (verified.contains(launch->image) || !runner.executor->missing(image).empty()) continue;
       if (verify(step, *launch, image, symbols, runner)) verified.insert(launch->image);
     }

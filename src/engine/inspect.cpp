@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "engine/group_uses.h"
 #include "engine/lifetimes.h"
 #include "engine/platforms.h"
 #include "support/json_writer.h"
@@ -49,9 +50,27 @@ void write_launch(JsonWriter& json, const Launch& launch) {
   json.end_array().list("constants", launch.constants);
 }
 
-void write_step(JsonWriter& json, const Step& step, const EngineData& engine) {
+constexpr std::string_view kHost = "host";
+
+std::string_view name_of(Place place, const EngineData& engine) {
+  return place.kind == Place::Kind::kHost ? kHost : std::string_view(engine.devices[place.index]);
+}
+
+// "cuda", "cpu", or "host" for routines, branches and loops; of a copy "host to cuda".
+std::string runner_of(const Program& program, const Step& step, const EngineData& engine) {
+  if (const auto* kernel = step.as<KernelStep>()) return kernel->backend;
+  const auto place = [&](size_t use) { return name_of(program.buffers[step.uses[use].buffer].place, engine); };
+  if (is_device_collective(step)) return std::string(place(0));
+  if (step.as<CopyStep>() == nullptr) return std::string(kHost);
+  return place(0) == place(1) ? std::string(place(0)) : fmt::format("{} to {}", place(0), place(1));
+}
+
+// `span`: of consecutive steps that the same runs.
+void write_step(JsonWriter& json, const Program& program, const Step& step, size_t span,
+                const EngineData& engine) {
   json.begin_object();
-  write_step_fields(json, step, engine);
+  write_step_fields(json, program, step, engine);
+  json.field("span", span);
   if (const auto* kernel = step.as<KernelStep>()) write_launch(json, kernel->launch);
   json.field("operations", step.operations.to_string()).field("bytes", step.bytes.to_string());
   json.list("nodes", step.nodes).end_object();
@@ -114,7 +133,14 @@ void write_program(JsonWriter& json, const Program& program, const EngineData& e
     json.field("typical", typical_size(info)).end_object();
   }
   json.end_object().key("steps").begin_array();
-  for (const Step& step : program.steps) write_step(json, step, engine);
+  size_t span = 0;
+  std::string runner;
+  for (const Step& step : program.steps) {
+    const std::string own = runner_of(program, step, engine);
+    if (!runner.empty() && own != runner) ++span;
+    runner = own;
+    write_step(json, program, step, span, engine);
+  }
   json.end_array();
   write_arena(json, program);
   json.key("nested").begin_array();
@@ -258,8 +284,9 @@ int64_t most_live_bytes(const Program& program, const std::vector<int64_t>& byte
 
 }  // namespace
 
-void write_step_fields(JsonWriter& json, const Step& step, const EngineData& engine) {
+void write_step_fields(JsonWriter& json, const Program& program, const Step& step, const EngineData& engine) {
   json.field("name", step.name).field("kind", kind_of(step));
+  json.field("runs_on", runner_of(program, step, engine));
   if (const auto* kernel = step.as<KernelStep>()) {
     json.field("backend", kernel->backend)
         .field("image", kernel->launch.image)

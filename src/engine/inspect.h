@@ -8,8 +8,9 @@
 
 namespace ingot::core {
 
-// The fields that identify a step's computation: name, kind, backend, kernel or routine. Inside an object.
-void write_step_fields(JsonWriter& json, const Step& step, const EngineData& engine);
+// The fields that identify a step's computation: name, kind, what runs it, backend, kernel or routine. Inside
+// an object.
+void write_step_fields(JsonWriter& json, const Program& program, const Step& step, const EngineData& engine);
 
 // The content of an engine as JSON: format, target, key, sections, ports, steps, kernels, weights, memory
 // plan and nodes. `file` is null for an engine that was not loaded from one.

@@ -67,6 +67,7 @@ Graph Graph::clone() const {
   copy.symbols = symbols;
   copy.current_source = current_source;
   copy.current_name = current_name;
+  copy.current_side = current_side;
   std::map<const Value*, Value*> copies = {{nullptr, nullptr}};
   for (const Value* input : inputs_) copies.emplace(input, copy.add_input(input->name, input->type));
   for (const auto& node : nodes_) {

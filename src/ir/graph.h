@@ -26,6 +26,9 @@ struct SourceLine {
   std::string to_string() const;  // "" if unknown
 };
 
+// Which backend of a build runs a node: that of its device, or the one that compiles for the host.
+enum class Side : uint8_t { kAny, kDevice, kHost };
+
 struct Value {
   std::string name;  // unique in its graph, without '%'; may be any text
   TensorType type;
@@ -44,6 +47,7 @@ struct Node {
   std::vector<std::unique_ptr<Graph>> graphs;  // fused region, branches, loop body
   SourceLine source;
   std::string name;  // of the user's node, for messages and reports
+  Side side = Side::kAny;
 
   template <typename Struct>
   Struct attributes() const {
@@ -100,10 +104,11 @@ class Graph {
   Node* add_with_graphs(const Op& op, std::vector<Value*> operands, AttributeValues values,
                         std::vector<Graph> graphs, std::vector<TensorType> results);
   // A copy of a node (maybe of another graph) with other operands: keeps its attributes, literal, graphs,
-  // stored result types, source line and name.
+  // stored result types, source line, name and side.
   Node* add_copy(const Node& node, std::vector<Value*> operands);
 
-  // New nodes go before `node` and inherit its source line and name, until the scope ends.
+  // New nodes go before `node` and inherit its source line, name and side, until the scope
+  // ends.
   class InsertBefore {
    public:
     InsertBefore(Graph& graph, Node* node);
@@ -117,6 +122,7 @@ class Graph {
     Node* previous_;
     SourceLine previous_source_;
     std::string previous_name_;
+    Side previous_side_;
   };
 
   void set_operand(Node* node, size_t index, Value* value);
@@ -130,6 +136,7 @@ class Graph {
 
   SourceLine current_source;  // given to nodes that are added
   std::string current_name;
+  Side current_side = Side::kAny;
 
  private:
   Node* insert(std::unique_ptr<Node> node, std::vector<TensorType> types);

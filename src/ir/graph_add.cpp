@@ -76,6 +76,7 @@ Node* Graph::add(const Op& op, std::vector<Value*> operands, AttributeValues val
   auto node = make_node(op, std::move(operands), std::move(values));
   node->source = current_source;
   node->name = current_name;
+  node->side = current_side;
   check(*node, {});
   std::vector<TensorType> types = infer_types(*node);
   return insert(std::move(node), std::move(types));
@@ -85,6 +86,7 @@ Value* Graph::add_constant(Tensor tensor) {
   auto node = make_node(ops::constant, {}, {});
   node->source = current_source;
   node->name = current_name;
+  node->side = current_side;
   node->literal = std::make_shared<const Tensor>(std::move(tensor));
   std::vector<TensorType> types = infer_types(*node);
   return insert(std::move(node), std::move(types))->results[0];
@@ -95,6 +97,7 @@ Node* Graph::add_with_graphs(const Op& op, std::vector<Value*> operands, Attribu
   auto node = make_node(op, std::move(operands), std::move(values));
   node->source = current_source;
   node->name = current_name;
+  node->side = current_side;
   for (Graph& graph : graphs) node->graphs.push_back(std::make_unique<Graph>(std::move(graph)));
   check(*node, results);
   return insert(std::move(node), std::move(results));
@@ -104,6 +107,7 @@ Node* Graph::add_copy(const Node& node, std::vector<Value*> operands) {
   auto copy = make_node(*node.op, std::move(operands), node.values);
   copy->source = node.source;
   copy->name = node.name;
+  copy->side = node.side;
   copy->literal = node.literal;
   for (const auto& graph : node.graphs) copy->graphs.push_back(std::make_unique<Graph>(graph->clone()));
   std::vector<TensorType> types;

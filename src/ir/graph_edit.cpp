@@ -34,16 +34,19 @@ Graph::InsertBefore::InsertBefore(Graph& graph, Node* node)
     : graph_(graph),
       previous_(graph.insertion_point_),
       previous_source_(std::move(graph.current_source)),
-      previous_name_(std::move(graph.current_name)) {
+      previous_name_(std::move(graph.current_name)),
+      previous_side_(graph.current_side) {
   graph_.insertion_point_ = node;
   graph_.current_source = node->source;
   graph_.current_name = node->name;
+  graph_.current_side = node->side;
 }
 
 Graph::InsertBefore::~InsertBefore() {
   graph_.insertion_point_ = previous_;
   graph_.current_source = std::move(previous_source_);
   graph_.current_name = std::move(previous_name_);
+  graph_.current_side = previous_side_;
 }
 
 void Graph::set_operand(Node* node, size_t index, Value* value) {

@@ -17,17 +17,20 @@ bool is_indexed(const Node& node) {
          (is_view(node) && !node.op->traits.has(Trait::kKeepsOrder));
 }
 
+bool is_host(const Node& node) { return node.side == Side::kHost; }
+
 Value* in_layout(Graph& graph, Node* user, Value* value, const Layout& layout) {
   if (value->type.layout == layout) return value;
   // An elementwise producer without other users stores directly in the requested layout.
   Node* producer = value->producer;
   if (producer != nullptr && is_indexed(*producer) && value->users.size() == 1 && !graph.is_output(value) &&
-      !alias_offset(*producer)) {
+      !alias_offset(*producer) && is_host(*producer) == is_host(*user)) {
     value->type.layout = layout;
     return value;
   }
   for (Node* other : value->users) {  // an earlier user requested the same
-    const bool same = other->op == &ops::relayout && other->results[0]->type.layout == layout;
+    const bool same = other->op == &ops::relayout && other->results[0]->type.layout == layout &&
+                      is_host(*other) == is_host(*user);
     if (same) return other->results[0];
   }
   Graph::InsertBefore scope(graph, user);
@@ -82,7 +85,30 @@ bool has_choice(const Node& node, const LayoutRequest& request) {
          node.op == &ops::transpose;
 }
 
+// Backends only agree on row-major values: they are made so where they are computed. What is computed once
+// is read where it is used.
+void take_row_major_from_other_side(Graph& graph, Node* node) {
+  for (size_t i = 0; i < node->operands.size(); ++i) {
+    Value* operand = node->operands[i];
+    if (operand == nullptr || operand->type.layout.is_row_major() || operand->producer == nullptr) continue;
+    if (is_host(*operand->producer) == is_host(*node)) continue;
+    const auto is_same = [&](const Node* user) {
+      return user->op == &ops::relayout && user->side == operand->producer->side &&
+             user->results[0]->type.layout.is_row_major();
+    };
+    const auto known = std::ranges::find_if(operand->users, is_same);
+    if (known == operand->users.end()) {
+      Graph::InsertBefore scope(graph, node);
+      graph.current_side = operand->producer->side;
+      graph.set_operand(node, i, graph.call(ops::relayout, {operand}, ops::Relayout{}));
+    } else {
+      graph.set_operand(node, i, (*known)->results[0]);
+    }
+  }
+}
+
 void assign(Graph& graph, Node* node, const LayoutRule& rule, Rewrites& rewrites) {
+  take_row_major_from_other_side(graph, node);
   LayoutRequest request = request_for(*node, rule);
   const bool stays = has_choice(*node, request) && !rewrites.allow(*node);
   if (stays) request = row_major_request(*node);
@@ -110,6 +136,7 @@ void assign(Graph& graph, Node* node, const LayoutRule& rule, Rewrites& rewrites
 // Outputs and states are row-major: others read them.
 Value* in_row_major(Graph& graph, Value* value) {
   if (value->type.layout.is_row_major()) return value;
+  graph.current_side = value->producer != nullptr ? value->producer->side : Side::kAny;
   return graph.call(ops::relayout, {value}, ops::Relayout{});
 }
 
@@ -121,6 +148,7 @@ Graph assign_layouts(Graph graph, const LayoutRule& rule, Rewrites& rewrites) {
   }
   for (Value*& output : graph.outputs) output = in_row_major(graph, output);
   for (Update& update : graph.updates) update.value = in_row_major(graph, update.value);
+  graph.current_side = Side::kAny;
   return graph;
 }
 

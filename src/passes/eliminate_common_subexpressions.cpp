@@ -26,7 +26,8 @@ class Numbering {
     std::vector<size_t> operands;
     for (const Value* operand : node.operands) operands.push_back(number(operand));
     if (node.op->traits.has(Trait::kCommutative)) std::ranges::sort(operands);
-    std::string text(node.op->name);
+    const Side side = node.op->traits.has(Trait::kSource) ? Side::kAny : node.side;
+    std::string text = fmt::format("{} {}", node.op->name, static_cast<int>(side));
     for (const size_t operand : operands) text += fmt::format(",{}", operand);
     for (const AttributeValue& value : node.values) text += ";" + to_string(value);
     for (const Value* result : node.results) text += ":" + to_string(result->type);

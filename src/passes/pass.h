@@ -45,6 +45,7 @@ struct Pass {
   bool changes_rounding = false;             // does not run under strict numerics
   std::vector<std::string_view> rules = {};  // that disable_passes can name, of a RewritePass
   std::string_view why;                      // the reason for its position
+  NodeFilter only = {};                      // the nodes that it is for; null: all
 };
 
 }  // namespace ingot::core

@@ -106,7 +106,8 @@ bool PassRunner::skips(const Pass& pass) const {
 
 Rewrites PassRunner::rewrites_of(const Pass& pass) const {
   const bool is_last = is_optional(pass) && options_.bisect_limit && runs_ == options_.bisect_limit->runs;
-  return {pass.name, disabled_, is_last ? std::optional(options_.bisect_limit->rewrites) : std::nullopt};
+  return {pass.name, disabled_, is_last ? std::optional(options_.bisect_limit->rewrites) : std::nullopt,
+          pass.only};
 }
 
 void PassRunner::count(const Pass& pass, Timing timing) {

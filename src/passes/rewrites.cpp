@@ -4,6 +4,7 @@
 #include <fnmatch.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace ingot::core {
 namespace {
@@ -26,14 +27,16 @@ Disabled parse_disabled(std::string_view entry) {
   return parsed;
 }
 
-Rewrites::Rewrites(std::string_view pass, const std::vector<Disabled>& disabled, std::optional<int64_t> limit)
-    : limit_(limit) {
+Rewrites::Rewrites(std::string_view pass, const std::vector<Disabled>& disabled, std::optional<int64_t> limit,
+                   NodeFilter only)
+    : limit_(limit), only_(std::move(only)) {
   for (const Disabled& entry : disabled) {
     if (entry.pass == pass) disabled_.push_back(entry);
   }
 }
 
 bool Rewrites::is_disabled(const Node& node, std::string_view rule) const {
+  if (only_ && !only_(node)) return true;
   return std::ranges::any_of(disabled_, [&](const Disabled& entry) {
     return fits_pattern(entry.rule, rule) && entry.has_node(node);
   });

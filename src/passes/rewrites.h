@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -22,6 +23,8 @@ struct Disabled {
 };
 Disabled parse_disabled(std::string_view entry);
 
+using NodeFilter = std::function<bool(const Node& node)>;
+
 // One change: `node` is what a pass replaced, moved, or added to a region.
 struct Rewrite {
   std::string rule;  // "" if the pass has none
@@ -33,9 +36,11 @@ class Rewrites {
  public:
   Rewrites() = default;  // allows everything
   // Entries of other passes are ignored; `limit`: the number of changes that may be made.
-  Rewrites(std::string_view pass, const std::vector<Disabled>& disabled, std::optional<int64_t> limit = {});
+  // `only`: the nodes that the pass is for; null: all.
+  Rewrites(std::string_view pass, const std::vector<Disabled>& disabled, std::optional<int64_t> limit = {},
+           NodeFilter only = {});
 
-  // Whether the user turned it off. For conditions that come before a change; does not count.
+  // Whether the user turned it off, or it is not for the node. For conditions that come before a change; does not count.
   bool is_disabled(const Node& node, std::string_view rule = {}) const;
   // False: the node must stay as it is.
   bool allow(const Node& node, std::string_view rule = {});
@@ -44,6 +49,7 @@ class Rewrites {
  private:
   std::vector<Disabled> disabled_;
   std::optional<int64_t> limit_;
+  NodeFilter only_;
   std::vector<Rewrite> made_;
 };
 

@@ -12,20 +12,14 @@
 namespace ingot::core {
 namespace {
 
-bool is_on_host(const Step& step) { return step.as<RoutineStep>() != nullptr && !is_device_collective(step); }
-
 class HostCopies {
  public:
-  HostCopies(Program& program, const SymbolTable& symbols) : program_(program), symbols_(symbols) {
-    for (const Step& step : program.steps) {
-      if (is_on_host(step)) continue;
-      for (const BufferUse& use : step.uses) {
-        if (use.buffer != kNoId && use.reads) read_on_device_.insert(root_buffer(program, use.buffer));
-      }
-    }
-  }
+  HostCopies(Program& program, const SymbolTable& symbols, std::string_view device)
+      : program_(program), symbols_(symbols), device_(device) {}
 
   void add() {
+    move_to_host();
+    find_read_on_device();
     for (Step& step : std::exchange(program_.steps, {})) {
       if (is_on_host(step))
         add_host_step(std::move(step));
@@ -35,6 +29,47 @@ class HostCopies {
   }
 
  private:
+  bool is_on_host(const Step& step) const {
+    if (const auto* kernel = step.as<KernelStep>()) return kernel->backend != device_;
+    return step.as<RoutineStep>() != nullptr && !is_device_collective(step);
+  }
+
+  bool is_own(BufferId id) const {
+    const Buffer& buffer = program_.buffers[id];
+    return buffer.as<ArenaStorage>() != nullptr || buffer.as<DynamicStorage>() != nullptr;
+  }
+
+  template <typename Visit>
+  void for_roots(const Step& step, const Visit& visit) const {
+    for (const BufferUse& use : step.uses) {
+      if (use.buffer != kNoId) visit(root_buffer(program_, use.buffer));
+    }
+  }
+
+  // What copies lie between counts for neither: they copy from one place to another as well.
+  void move_to_host() {
+    std::set<BufferId> on_host, on_device;
+    for (const Step& step : program_.steps) {
+      if (step.as<CopyStep>() != nullptr) continue;
+      auto& users = is_on_host(step) ? on_host : on_device;
+      for_roots(step, [&](BufferId root) { users.insert(root); });
+    }
+    for (BufferId id = 0; id < program_.buffers.size(); ++id) {
+      const BufferId root = root_buffer(program_, id);
+      const bool may_move = is_own(root) || program_.buffers[root].weight().has_value();
+      if (may_move && on_host.contains(root) && !on_device.contains(root)) program_.buffers[id].place = {};
+    }
+  }
+
+  void find_read_on_device() {
+    for (const Step& step : program_.steps) {
+      if (is_on_host(step)) continue;
+      for (const BufferUse& use : step.uses) {
+        if (use.buffer != kNoId && use.reads) read_on_device_.insert(root_buffer(program_, use.buffer));
+      }
+    }
+  }
+
   void add_device_step(Step step) {
     for (const BufferUse& use : step.uses) {
       if (use.buffer != kNoId && use.writes) outdate(use.buffer);
@@ -53,13 +88,14 @@ class HostCopies {
     for (SymbolBinding& binding : step.binds) binding.buffer = copy_of(binding.buffer);
     program_.steps.push_back(std::move(step));
     for (const BufferUse& use : uses) {
-      if (use.buffer != kNoId && use.writes) return_to_device(use.buffer);
+      if (use.buffer != kNoId && use.writes && !is_there(use.buffer)) return_to_device(use.buffer);
     }
   }
 
   // The copy on the host has the value from here on.
   void bring(BufferId id) {
     const BufferId on_host = copy_of(id);
+    if (is_there(id) || program_.buffers[root_buffer(program_, id)].weight()) return;
     if (current_.insert(id).second) program_.steps.push_back(copy_step(id, on_host));
   }
 
@@ -71,9 +107,7 @@ class HostCopies {
 
   bool is_needed(BufferId id) const {
     const BufferId root = root_buffer(program_, id);
-    const Buffer& memory = program_.buffers[root];
-    const bool is_own = memory.as<ArenaStorage>() != nullptr || memory.as<DynamicStorage>() != nullptr;
-    return !is_own || root != id || read_on_device_.contains(root);
+    return !is_own(root) || root != id || read_on_device_.contains(root);
   }
 
   // Copies of what shares memory with `id` have an old value.
@@ -82,17 +116,31 @@ class HostCopies {
     std::erase_if(current_, [&](BufferId other) { return root_buffer(program_, other) == root; });
   }
 
+  bool is_there(BufferId id) const { return program_.buffers[id].place == Place{}; }
+
+  // Weights are in both places, their views too.
+  Storage storage_of_copy(const Buffer& buffer) {
+    if (buffer.weight()) return buffer.storage;
+    const auto* alias = buffer.as<AliasStorage>();
+    if (alias == nullptr || !program_.buffers[root_buffer(program_, alias->of)].weight())
+      return own_storage(buffer.type, symbols_);
+    const AliasStorage own = *alias;  // `buffer` may move
+    return AliasStorage{.of = copy_of(own.of), .offset = own.offset};
+  }
+
   BufferId copy_of(BufferId id) {
+    if (is_there(id)) return id;
     const auto known = copies_.find(id);
     if (known != copies_.end()) return known->second;
-    const Buffer& buffer = program_.buffers[id];
-    Buffer on_host{.name = buffer.name, .type = buffer.type, .storage = own_storage(buffer.type, symbols_)};
+    const Buffer buffer = program_.buffers[id];
+    Buffer on_host{.name = buffer.name, .type = buffer.type, .storage = storage_of_copy(buffer)};
     program_.buffers.push_back(std::move(on_host));
     return copies_[id] = static_cast<BufferId>(program_.buffers.size() - 1);
   }
 
   Program& program_;
   const SymbolTable& symbols_;
+  const std::string_view device_;
   std::set<BufferId> read_on_device_;  // roots
   std::set<BufferId> current_;         // whose copy on the host has their value
   std::map<BufferId, BufferId> copies_;
@@ -100,6 +148,8 @@ class HostCopies {
 
 }  // namespace
 
-void give_host_copies(Program& program, const SymbolTable& symbols) { HostCopies(program, symbols).add(); }
+void give_host_copies(Program& program, const SymbolTable& symbols, std::string_view device) {
+  HostCopies(program, symbols, device).add();
+}
 
 }  // namespace ingot::core

@@ -34,7 +34,7 @@ class Builder {
     }
     add_copies(kEnd);
     for (Buffer& buffer : program_.buffers) buffer.place = input_.place;
-    if (input_.place.kind == Place::Kind::kDevice) give_host_copies(program_, symbols_);
+    if (input_.place.kind == Place::Kind::kDevice) give_host_copies(program_, symbols_, input_.backend);
     return std::move(program_);
   }
 

@@ -31,7 +31,8 @@ struct PlanInput {
   std::vector<NodeStep> steps;               // in order
   std::map<const Value*, uint32_t> weights;  // `weight` and `constant` results -> id in the weight table
   SymbolValues typical;                      // sizes to optimize the arena for
-  Place place;                               // of all buffers
+  Place place;          // of the backend's buffers: a device, beside which others work on the host
+  std::string backend;  // whose kernels run there
 };
 
 // Activation bytes of a plan at `typical`: the liveness lower bound, and the arena's size.

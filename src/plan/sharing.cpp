@@ -119,8 +119,14 @@ bool Sharing::dies(const Value* operand, int index) const {
   return memories_[locations_.at(operand).memory].last <= index;
 }
 
-// The operand is dead after the step, no other argument of the step overlaps it, and the result has no
-// required location elsewhere.
+bool Sharing::is_on_host(int index) const {
+  const NodeStep& step = input_.steps[static_cast<size_t>(index)];
+  return input_.place.kind == Place::Kind::kDevice && step.step.kernel() != nullptr &&
+         step.backend != input_.backend;
+}
+
+// The operand is dead after the step, it is in the step's place, no other argument of the step overlaps it,
+// and the result has no required location elsewhere.
 bool Sharing::may_take_over(const Value* operand, const Value* result, int index) {
   const size_t memory = locate(operand).memory;
   const auto shares = [&](const Value* argument) {
@@ -128,6 +134,7 @@ bool Sharing::may_take_over(const Value* operand, const Value* result, int index
     return found != locations_.end() && found->second.memory == memory;
   };
   const LoweredStep& step = input_.steps[static_cast<size_t>(index)].step;
+  if (is_in_arena(memories_[memory]) && memories_[memory].on_host != is_on_host(index)) return false;
   if (memories_[memory].last > index || std::ranges::count_if(step.arguments, shares) != 1) return false;
   if (!fills(operand, memory) || !same_bytes(operand->type, result->type)) return false;
   if (is_in_arena(memories_[memory])) return true;
@@ -156,7 +163,7 @@ void Sharing::place_result(int index, const Value* result) {
   } else if (const Value* operand = operand_to_take_over(result, index)) {
     return share(result, locate(operand));
   }
-  add_memory({.type = result->type, .first = index}, result);
+  add_memory({.type = result->type, .first = index, .on_host = is_on_host(index)}, result);
 }
 
 void Sharing::place_results_of(int index) {

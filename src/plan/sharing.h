@@ -29,6 +29,7 @@ struct Memory {
   Storage storage = ArenaStorage{};  // an alias is of a memory
   TensorType type;
   int first = INT_MAX, last = -1;
+  bool on_host = false;  // made by a step of the host, beside a device
 };
 
 struct Location {
@@ -75,6 +76,7 @@ class Sharing {
   const Value* view_root(const Value* value);
   bool fills(const Value* value, size_t memory) const;
   bool dies(const Value* operand, int index) const;
+  bool is_on_host(int index) const;
   bool may_take_over(const Value* operand, const Value* result, int index);
   const Value* operand_to_take_over(const Value* result, int index);
 

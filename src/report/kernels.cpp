@@ -53,7 +53,7 @@ Data step_data(const Json& step, size_t number, const Json& nodes) {
   const std::string kernel = text_of(step, "kernel");
   data.set("number", std::to_string(number));
   data.set("name", text_of(step, "name"));
-  data.set("kind", text_of(step, "kind"));
+  data.set("kind", fmt::format("{}, {}", text_of(step, "kind"), text_of(step, "runs_on")));
   data.set("what", kernel.empty() ? text_of(step, "routine") : kernel);
   data.set("nodes", rows);
   data.set("operations", text_of(step, "operations"));

@@ -29,10 +29,15 @@ std::string slowness_of(const Json& row) {
   return fmt::format("{}; predicted {:.3g} ms per run, torch {:.3g} ms", text_of(row, "reason"), own, peer);
 }
 
+std::string backend_of_row(const Json& row) {
+  return fmt::format("{}: {}", text_of(row, "backend"), text_of(row, "reason"));
+}
+
 std::string remark_on(const Json& node) {
   std::string remark = text_of(node, "reason");
   for (const auto& [label, text] :
-       {std::pair("slow: ", text_of(node, "slow")), std::pair("computed in ", text_of(node, "precision"))}) {
+       {std::pair("slow: ", text_of(node, "slow")), std::pair("computed in ", text_of(node, "precision")),
+        std::pair("run by ", text_of(node, "backend"))}) {
     if (!text.empty()) remark += (remark.empty() ? "" : "; ") + (label + text);
   }
   return remark;
@@ -90,12 +95,14 @@ Json segments_of(const Json& report) {
     const Json &inspect = object_of(engine, "inspect"), &build = object_of(engine, "build");
     const auto slow = remarks_of(array_of(build, "slow"), slowness_of);
     const auto precisions = remarks_of(array_of(build, "precisions"), precision_of);
+    const auto backends = remarks_of(array_of(build, "backends"), backend_of_row);
     Json nodes = array_of(inspect, "nodes");
     for (Json& node : nodes) {
       const std::string name = text_of(node, "name");
       if (const auto found = slow.find(name); found != slow.end()) node["slow"] = found->second;
       if (const auto found = precisions.find(name); found != precisions.end())
         node["precision"] = found->second;
+      if (const auto found = backends.find(name); found != backends.end()) node["backend"] = found->second;
     }
     const std::string target = text_of(inspect, "target");
     segments.push_back({{"backend", target.substr(0, target.find(':'))}, {"nodes", std::move(nodes)}});

@@ -157,7 +157,7 @@ void Engine::initialize_in_parts(WeightSet& weights) const {
     if (part.empty()) return;
     const ProgramSlice slice = slice_program(data_->init, part);
     initialize(make_executable(slice.program, *data_, backends_), slice.outputs, weights);
-    place_weights_on_devices(*data_, data_->main, backends_, weights);
+    place_weight_set(*data_, data_->main, backends_, weights);
     part.clear();
     bytes = 0;
   };
@@ -185,7 +185,7 @@ std::shared_ptr<const WeightSet> Engine::weights() const {
 }
 
 void Engine::set_weights(std::shared_ptr<WeightSet> weights) {
-  place_weights_on_devices(*data_, data_->main, backends_, *weights);
+  place_weight_set(*data_, data_->main, backends_, *weights);
   weights->missing = find_missing(*data_, data_->main, *weights);
   WeightSet& content = *weights;
   auto next = std::make_unique<const WeightsPointer>(std::move(weights));

@@ -106,10 +106,12 @@ class Maker {
       const Place place = result.program->buffers[use.buffer].place;
       if (place.kind == Place::Kind::kDevice) return backends_.position(data_.devices[place.index]);
     }
-    const bool joins =
-        !result.spans.empty() && !result.spans.back().moves && result.steps.back().binds.empty();
-    return joins ? result.spans.back().backend : kNoId;
+    if (result.spans.empty() || result.spans.back().moves || !result.steps.back().binds.empty()) return kNoId;
+    const uint32_t last = result.spans.back().backend;  // a device copies nothing within the host
+    return last != kNoId && is_on_host(last) ? last : kNoId;
   }
+
+  bool is_on_host(uint32_t backend) const { return backends_.all[backend].executor->memory() == nullptr; }
 
   uint32_t backend_of_kernel(const Step& step, const KernelStep& kernel) const {
     const uint32_t backend = backends_.position(kernel.backend);
@@ -138,7 +140,8 @@ class Maker {
     if (joins)
       result.spans.back().last = index + 1;
     else
-      result.spans.push_back({index, index + 1, backend, is_move});
+      result.spans.push_back(
+          {index, index + 1, backend, is_move, !data_.devices.empty() && backend != kNoId && is_on_host(backend)});
   }
 
   static const Routine* lookup(const std::string& name) {

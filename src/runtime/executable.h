@@ -56,6 +56,7 @@ struct ExecutableSpan {
   uint32_t first, last;
   uint32_t backend;  // position in LoadedBackends; kNoId: the host's own
   bool moves;        // copies between the host and the device, and nothing else
+  bool waits;        // runs on the host, of an engine with devices: what was enqueued is done before
 };
 
 struct Executable {

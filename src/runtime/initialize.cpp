@@ -74,6 +74,23 @@ void place_weight(WeightSet& weights, size_t id, std::shared_ptr<const std::byte
   weights.pinned[id] = nullptr;
 }
 
+// For kernels of the host: a value that a device computed.
+void place_weight_on_host(const EngineData& data, size_t id, const LoadedBackends& backends, WeightSet& weights) {
+  if (weights.data[id] != nullptr) return;
+  if (weights.pinned[id] != nullptr) {
+    weights.data[id] = weights.pinned[id];
+    return;
+  }
+  for (size_t device = 0; device < weights.on_devices.size(); ++device) {
+    const std::byte* made = weights.on_devices[device][id].get();
+    if (made == nullptr) continue;
+    const std::shared_ptr<std::byte> own = allocate_memory(data.weights[id].bytes);
+    backends.memories[device + 1]->copy(own.get(), made, data.weights[id].bytes);
+    weights.data[id] = own;
+    return;
+  }
+}
+
 // For a device, a value on the host is enough: it is copied when needed.
 bool is_given(const EngineData& data, uint32_t id, Place place, const WeightSet& weights) {
   if (weights.data[id] != nullptr || is_pinned(weights, id)) return true;
@@ -125,14 +142,18 @@ void apply_sources(const EngineData& data, WeightSet& weights) {
   }
 }
 
-void place_weights_on_devices(const EngineData& data, const Program& program, const LoadedBackends& backends,
+void place_weight_set(const EngineData& data, const Program& program, const LoadedBackends& backends,
                               WeightSet& weights) {
   weights.on_devices.resize(data.devices.size());
   for (WeightPointers& copies : weights.on_devices) copies.resize(data.weights.size());
   weights.pinned.resize(data.weights.size());
   for (const Buffer& buffer : program.buffers) {
     const auto id = buffer.weight();
-    if (!id || buffer.place.kind == Place::Kind::kHost) continue;
+    if (!id) continue;
+    if (buffer.place.kind == Place::Kind::kHost) {
+      place_weight_on_host(data, *id, backends, weights);
+      continue;
+    }
     std::shared_ptr<const std::byte>& on_device = weights.on_devices[buffer.place.index][*id];
     DeviceMemory& memory = *backends.memories[place_number(buffer.place)];
     const bool streams = weights.plan != nullptr && !weights.plan->streamed.empty() &&
@@ -140,7 +161,7 @@ void place_weights_on_devices(const EngineData& data, const Program& program, co
     const auto place = streams ? pin_weight : place_weight;
     place(weights, *id, on_device, data.weights[*id].bytes, memory);
   }
-  for (const Program& nested : program.nested) place_weights_on_devices(data, nested, backends, weights);
+  for (const Program& nested : program.nested) place_weight_set(data, nested, backends, weights);
 }
 
 void move_weights(const EngineData& data, const LoadedBackends& from, const LoadedBackends& to,
@@ -166,7 +187,7 @@ void run_init(const EngineData& data, const Executable& init, std::span<const ui
   const std::vector<WeightPointers> before = weights.on_devices;
   const WeightPointers pinned = weights.pinned;
   const auto main_plan = std::exchange(weights.plan, nullptr);
-  place_weights_on_devices(data, program, backends, weights);
+  place_weight_set(data, program, backends, weights);
   InitOutputs memory{program, backends, {}};
   memory.made.resize(program.outputs.size());
   std::vector<GrowingBlock> arenas;

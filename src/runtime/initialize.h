@@ -21,9 +21,9 @@ bool needs_init(const EngineData& data, const WeightSet& weights);
 // Points entries that are sources at `weights.sources`, if those have values.
 void apply_sources(const EngineData& data, WeightSet& weights);
 
-// Copies the weights that `program` reads on devices and that are not yet there; those that `weights.plan`
-// streams to pinned memory, and then they are on no device.
-void place_weights_on_devices(const EngineData& data, const Program& program, const LoadedBackends& backends,
+// Copies the weights that `program` reads on devices, or on the host, and that are not yet there; those that
+// `weights.plan` streams to pinned memory, and then they are on no device.
+void place_weight_set(const EngineData& data, const Program& program, const LoadedBackends& backends,
                               WeightSet& weights);
 
 // Weights that are on devices of `from` are on those of `to` instead.

@@ -42,6 +42,7 @@ class ProgramRun {
   void run_named(const ExecutableSpan& step);
   void run_calls(const ExecutableSpan& span);
   void run_in_parts(const ExecutableSpan& span);
+  void run_beside_devices(const ExecutableSpan& span);
   bool time_on_device(const ExecutableSpan& span);
   CallSpan calls_of(const ExecutableSpan& span);
   void run_on_host(size_t index);
@@ -95,10 +96,18 @@ std::span<const Prefetch> ProgramRun::prefetches_of(const ExecutableSpan& span) 
 void ProgramRun::run_span(const ExecutableSpan& span) {
   if (span.backend == kNoId)
     run_on_host(span.first);
+  else if (span.waits)
+    run_beside_devices(span);
   else if (!executable_.has_device_collectives || resolve_collectives(resources_, executable_, frame_, span))
     run_calls(span);
   else
     run_in_parts(span);
+}
+
+// What the calls read was copied from devices, and what they write may be copied there still.
+void ProgramRun::run_beside_devices(const ExecutableSpan& span) {
+  wait_for_devices(resources_);
+  run_calls(span);
 }
 
 // Collectives that the device cannot do go over the host.
@@ -109,7 +118,7 @@ void ProgramRun::run_in_parts(const ExecutableSpan& span) {
   for (uint32_t i = span.first; i < span.last;) {
     uint32_t end = i;
     while (end < span.last && !is_on_host(end)) ++end;
-    if (end > i) run_calls({i, end, span.backend, span.moves});
+    if (end > i) run_calls({i, end, span.backend, span.moves, span.waits});
     if (end < span.last) {
       follow_live(resources_);
       wait_for_devices(resources_);
@@ -135,11 +144,11 @@ void ProgramRun::run_watched(const ExecutableSpan& span) {
   const bool is_observed = resources_.observer != nullptr && level_ == 0;
   const bool is_only_timed =
       is_timed && !is_observed && resources_.limits == nullptr && !resources_.names_ranges;
-  if (is_only_timed && span.backend != kNoId && time_on_device(span)) return;
+  if (is_only_timed && span.backend != kNoId && !span.waits && time_on_device(span)) return;
   for (uint32_t i = span.first; i < span.last; ++i) {
     if (resources_.limits != nullptr) require_within(*resources_.limits);
     const auto start = StepProfile::Clock::now();
-    run_named({i, i + 1, span.backend, span.moves});
+    run_named({i, i + 1, span.backend, span.moves, span.waits});
     if (!is_timed && !is_observed) continue;
     if (span.backend != kNoId)
       wait_for(resources_.data, resources_.program, *resources_.queues[span.backend]);

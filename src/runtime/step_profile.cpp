@@ -76,7 +76,8 @@ class Limits {
   }
   LeastTimes of(const Step& step, double operations, double bytes) {
     if (is_on_device(step)) return on_device(data_.main, step, operations, bytes, rates_);
-    if (device_ != nullptr && step.as<RoutineStep>() == nullptr) return {};  // copies, branches and loops
+    const bool computes = step.as<RoutineStep>() != nullptr || step.as<KernelStep>() != nullptr;
+    if (device_ != nullptr && !computes) return {};  // copies, branches and loops
     return on_host(operations, bytes, roof());
   }
   Roof& roof() {
@@ -206,7 +207,7 @@ std::string StepProfile::json(const EngineData& data, const LoadedBackends& back
     const LeastTimes least = limits.of(data.main.steps[i], measured[i].operations, measured[i].bytes);
     const auto time = static_cast<double>(measured[i].nanoseconds);
     json.begin_object();
-    write_step_fields(json, data.main.steps[i], data);
+    write_step_fields(json, data.main, data.main.steps[i], data);
     write_operators(json, data.main.steps[i], data);
     json.field("median_ns", measured[i].nanoseconds)
         .field("min_ns", *std::ranges::min_element(record.nanoseconds));

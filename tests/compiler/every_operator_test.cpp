@@ -103,7 +103,7 @@ void lower_for(Graph graph, const Backend& backend, const Target& target) {
     split = runner.run(stage, std::move(split));
   ImageTable images;
   for (const Graph* program : {&split.init, &split.main})
-    lower_graph(*program, backend, target, split.main.symbols, images);
+    lower_graph(*program, {backend, target}, split.main.symbols, images);
 }
 
 class EveryOperator : public ::testing::TestWithParam<const Op*> {};

@@ -33,14 +33,14 @@ void add_many(ImageWork& work, int count, std::atomic<int>& made) {
 TEST(ImageWork, ImagesAreInTheOrderInWhichTheyWereAdded) {
   for (const int threads : {0, 1, 2, 7}) {
     std::atomic<int> made = 0;
-    ImageWork work("target\n", {}, threads);
+    ImageWork work({}, threads);
     add_many(work, 100, made);
     const CompiledImages all = work.finish(no_report);
     EXPECT_EQ(made, 100);
     ASSERT_EQ(all.images.size(), 100u);
     for (size_t i = 0; i < all.images.size(); ++i) {
       EXPECT_EQ(all.images[i].kernel, fmt::format("image {}", i));
-      EXPECT_EQ(all.images[i].key, make_key(EntryKind::kKernel, fmt::format("target\nkernel {}", i)).digest);
+      EXPECT_EQ(all.images[i].key, make_key(EntryKind::kKernel, fmt::format("kernel {}", i)).digest);
       EXPECT_EQ(all.is_new[i], 1);
     }
   }
@@ -48,7 +48,7 @@ TEST(ImageWork, ImagesAreInTheOrderInWhichTheyWereAdded) {
 
 TEST(ImageWork, KernelsAreCompiledWhileTheCallerGoesOn) {
   std::promise<void> compiled;
-  ImageWork work("", {}, 2);
+  ImageWork work({}, 2);
   work.add("kernel", [&] {
     compiled.set_value();
     return image_called("image");
@@ -60,7 +60,7 @@ TEST(ImageWork, KernelsAreCompiledWhileTheCallerGoesOn) {
 TEST(ImageWork, OneThreadIsTheCallers) {
   const std::thread::id caller = std::this_thread::get_id();
   std::atomic<int> elsewhere = 0, made = 0;
-  ImageWork work("", {}, 1);
+  ImageWork work({}, 1);
   for (int i = 0; i < 5; ++i) {
     work.add(fmt::format("{}", i), [&] {
       ++made;
@@ -79,14 +79,14 @@ TEST(ImageWork, OneThreadIsTheCallers) {
 }
 
 TEST(ImageWork, NothingIsFinishedWithoutKernels) {
-  ImageWork work("", {}, 4);
+  ImageWork work({}, 4);
   EXPECT_TRUE(work.finish(no_report).images.empty());
 }
 
 TEST(ImageWork, AFailureReachesTheCallerWhicheverThreadMetIt) {
   for (const int threads : {1, 2, 4}) {
     std::atomic<int> made = 0;
-    ImageWork work("", {}, threads);
+    ImageWork work({}, threads);
     add_many(work, 10, made);
     work.add("broken", []() -> Image { throw std::runtime_error("no such instruction"); });
     add_many(work, 10, made);
@@ -97,14 +97,14 @@ TEST(ImageWork, AFailureReachesTheCallerWhicheverThreadMetIt) {
 TEST(ImageWork, ACancelledBuildDropsWhatHasNotBegun) {
   std::atomic<int> made = 0;
   {
-    ImageWork work("", {}, 1);
+    ImageWork work({}, 1);
     add_many(work, 10, made);
     EXPECT_THROW(work.finish([](size_t, size_t) { throw std::runtime_error("cancelled"); }),
                  std::runtime_error);
   }
   EXPECT_EQ(made, 1);
   {
-    ImageWork work("", {}, 1);
+    ImageWork work({}, 1);
     add_many(work, 10, made);
   }
   EXPECT_EQ(made, 1);
@@ -114,7 +114,7 @@ TEST(ImageWork, ACacheIsAskedFirst) {
   Cache cache(size_t{1} << 20);
   std::atomic<int> made = 0;
   for (const uint8_t is_new : std::initializer_list<uint8_t>{1, 0}) {
-    ImageWork work("target\n", {&cache, {}}, 3);
+    ImageWork work({&cache, {}}, 3);
     add_many(work, 20, made);
     const CompiledImages all = work.finish(no_report);
     EXPECT_EQ(made, 20);

@@ -53,7 +53,8 @@ Tensor read_tensor(std::istringstream& words) {
 
 std::string to_string(const Build& build) {
   const std::string device = build.backend == "cpu" ? to_string(build.features) : build.backend;
-  return fmt::format("level {}, {}", build.level, device);
+  const std::string cut = build.cut == 0 ? "" : fmt::format(" and its host, cut {}", build.cut);
+  return fmt::format("level {}, {}{}", build.level, device, cut);
 }
 
 std::string write_case(const Case& test) {

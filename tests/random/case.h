@@ -24,6 +24,7 @@ struct Build {
   int level = 3;
   CpuFeatures features;         // of the backend "cpu"
   std::string backend = "cpu";  // or "fake"
+  uint64_t cut = 0;             // of "fake": which nodes run on its host, at random; 0: none
 };
 std::string to_string(const Build& build);
 

@@ -12,6 +12,7 @@
 #include "ops/ops.h"
 #include "runtime/context.h"
 #include "support/error.h"
+#include "support/hash.h"
 
 namespace ingot::core::random_graphs {
 namespace {
@@ -37,6 +38,22 @@ aten::Imported model_of(const Case& test) {
   return model;
 }
 
+// By the names of values, which stay while a case shrinks.
+void divide(Graph& graph, uint64_t cut) {
+  constexpr Side kSides[] = {Side::kHost, Side::kDevice, Side::kAny};
+  for (const auto& node : graph.nodes()) {
+    if (node->op->traits.has(Trait::kSource) || node->results.empty()) continue;
+    const std::string text = fmt::format("{} {}", cut, node->results[0]->name);
+    node->side = kSides[std::to_integer<size_t>(digest(as_bytes(text))[0]) % 3];
+  }
+}
+
+aten::Imported model_of(const Case& test, const Build& build) {
+  aten::Imported model = model_of(test);
+  if (build.cut != 0) divide(model.graph, build.cut);
+  return model;
+}
+
 // Levels often compile the same kernels: those of one case are shared, also over its builds.
 constexpr size_t kCacheBytes = 64 << 20;
 
@@ -56,10 +73,14 @@ std::shared_ptr<EngineData> compile_case(const Case& test, const Build& build, C
   options.target.level = options.passes.level = build.level;
   options.passes.strict = test.strict;
   options.target.numerics = test.strict ? Target::Numerics::kStrict : Target::Numerics::kDefault;
-  const Backend* const backends[] = {&backend_of(build)};
+  std::vector<const Backend*> backends = {&backend_of(build)};
+  if (build.cut != 0) {
+    backends.push_back(&backend_of({}));
+    options.target.host_device = to_string(host_cpu_features());
+  }
   CompileHooks hooks;
   hooks.cache = &kernels;
-  return compile_model({}, [&] { return model_of(test); }, options, backends, hooks);
+  return compile_model({}, [&] { return model_of(test, build); }, options, backends, hooks);
 }
 
 OutputAllocator allocator_of(std::vector<Tensor>& outputs) {
@@ -126,6 +147,12 @@ std::vector<Build> all_builds() {
 std::vector<Build> device_builds() {
   std::vector<Build> builds;
   for (int level = 0; level <= 3; ++level) builds.push_back({level, {}, "fake"});
+  return builds;
+}
+
+std::vector<Build> divided_builds(uint64_t cut) {
+  std::vector<Build> builds;
+  for (int level = 0; level <= 3; ++level) builds.push_back({level, {}, "fake", cut});
   return builds;
 }
 

@@ -16,6 +16,8 @@ namespace ingot::core::random_graphs {
 std::vector<Build> all_builds();
 // Every level for the fake device.
 std::vector<Build> device_builds();
+// Every level for the fake device and its host, with nodes given to one, to the other, or to neither.
+std::vector<Build> divided_builds(uint64_t cut);
 
 struct Failure {
   Build build;

@@ -70,9 +70,20 @@ TEST(RandomGraphsOnADevice, GiveWhatTheInterpreterGives) {
   }
 }
 
+TEST(RandomGraphsOnADeviceAndItsHost, GiveWhatTheInterpreterGives) {
+  const uint64_t chosen = seed() ^ 0xd1f1de;
+  fmt::print("seed {}\n", chosen);
+  for (uint64_t i = 0; i < kDeviceCases; ++i) {
+    run_case(chosen, i, divided_builds(i + 1), host(), [&](const Found& found) {
+      ADD_FAILURE() << "keep this as tests/random/corpus/NAME.ir:\n" << describe(chosen, found);
+    });
+  }
+}
+
 TEST(RandomCorpus, StaysRight) {
   std::vector<Build> builds = all_builds();
   std::ranges::copy(device_builds(), std::back_inserter(builds));
+  for (const uint64_t cut : {1, 2}) std::ranges::copy(divided_builds(cut), std::back_inserter(builds));
   const auto folder = std::filesystem::path(INGOT_SOURCE_DIR) / "tests/random/corpus";
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     if (entry.path().extension() != ".ir") continue;

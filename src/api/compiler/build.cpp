@@ -7,6 +7,8 @@
 #include <memory>
 #include <string>
 
+#include <fmt/core.h>
+
 #include "api/compiler/backends.h"
 #include "api/compiler/cache_use.h"
 #include "api/compiler/metadata.h"
@@ -91,6 +93,14 @@ void write_fields(JsonWriter& json, const SlowNode& slow) {
   json.field("reason", slow.reason);
   json.field("own_ns", slow.own_ns);
   json.field("peer_ns", slow.peer_ns);
+}
+
+void write_fields(JsonWriter& json, const ChosenBackend& chosen) {
+  json.field("node", chosen.node);
+  json.field("op", chosen.op);
+  json.field("source", chosen.source);
+  json.field("backend", chosen.backend);
+  json.field("reason", chosen.reason);
 }
 
 void write_fields(JsonWriter& json, const Phases::Phase& phase) {
@@ -262,6 +272,7 @@ class Build {
     save(engine, given_.output, [&](uint64_t done, uint64_t total) { phases_.report(done, total); });
   }
 
+  const BuildReport& build_report() const { return report_; }
   std::vector<PassRunner::Timing> passes() const { return report_.passes; }
 
   std::string report() const {
@@ -274,6 +285,8 @@ class Build {
     write_objects(json.key("passes"), report_.passes);
     if (!report_.passes.empty()) write_last_rewrite(json, report_.passes);
     json.list("disabled_without_node", report_.without_node);
+    json.list("unused_backend_of", report_.unused_backend_of);
+    write_objects(json.key("backends"), report_.nodes.backends);
     json.field("kernels", report_.kernels);
     json.field("distinct_kernels", report_.distinct_kernels);
     json.field("reused_kernels", report_.reused_kernels);
@@ -300,8 +313,18 @@ class Build {
   std::string target_;
 };
 
+// Of a program that is one engine: those that Python divides are asked when all are built.
+void require_used_choices(const BuildReport& report) {
+  if (report.unused_backend_of.empty()) return;
+  throw UserError("INGOT-U002",
+                  fmt::format("option \"backend_of\" names \"{}\", but no node is called so, and no operator",
+                              report.unused_backend_of[0]),
+                  "the report has the names of nodes; patterns may have * and ?");
+}
+
 std::unique_ptr<ingot_engine> make_engine(Build& build, const Model& model) {
   std::unique_ptr<ingot_engine> made = build.run(model.program, model.import);
+  require_used_choices(build.build_report());
   made->model.push_back(model.file);
   require_unchanged_model(*made);
   return made;
@@ -313,18 +336,33 @@ void finish(Build& build, std::unique_ptr<ingot_engine> made, ingot_engine** eng
   *engine = made.release();
 }
 
+// In the backends' own words. What runs on the host of a device is compiled for `cpu`.
+void resolve_devices(Target& target) {
+  const Backend& backend = find_backend(backends(), target.backend);
+  const bool is_device = backend.place().kind == Place::Kind::kDevice;
+  if (is_device && target.device == target.host_device) target.device.clear();
+  target.device = backend.device(target.device);
+  const auto host = std::ranges::find(backends(), "cpu", &Backend::name);
+  if (!is_device || host == backends().end())
+    target.host_device.clear();
+  else
+    target.host_device = (*host)->device(target.host_device);
+}
+
 }  // namespace
 
 CompileOptions checked_options(const ingot_build_options& options) {
   std::map<std::string, std::string> rows = read_rows(options);
   add_variables(rows);
   CompileOptions parsed = parse_options(rows);
-  const Backend& backend = find_backend(backends(), parsed.target.backend);
-  parsed.target.device = backend.device(parsed.target.device);
+  resolve_devices(parsed.target);
   check_server(parsed.cache);
   check_shards(parsed);
   check_weights_file(parsed);
-  const PassRunner checks_names(pipeline_for(backend, parsed.target), parsed.passes);
+  const EngineBackends chosen(backends(), parsed.target);
+  const PassRunner checks_names(pipeline_for(chosen), parsed.passes);
+  Graph none;
+  set_named_sides(none, chosen);
   return parsed;
 }
 

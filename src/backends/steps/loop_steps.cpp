@@ -34,4 +34,13 @@ double loop_steps(const Node& node, const SymbolValues& sizes) {
   return points_of(kernel.parallel, sizes) * steps;
 }
 
+double moved_bytes(const Node& node, const SymbolValues& sizes) {
+  double bytes = 0;
+  for (const auto* values : {&node.operands, &node.results}) {
+    for (const Value* value : *values)
+      bytes += value == nullptr ? 0 : static_cast<double>(evaluate(storage_bytes(value->type), sizes));
+  }
+  return bytes;
+}
+
 }  // namespace ingot::core

@@ -26,17 +26,22 @@ struct Outputs {
 
 Device::Device(uint64_t seed) : backend(&fake::backend()), executor({.seed = seed}) {}
 
-std::shared_ptr<EngineData> Device::compile(const aten::Imported& model, int level) {
+std::shared_ptr<EngineData> Device::compile(const aten::Imported& model, int level, BuildReport* report) {
   CompileOptions options;
   options.target = {.backend = std::string(backend->name()), .device = backend->device(""), .level = level};
   options.passes.level = level;
   options.cache.reuse = options.cache.keep = false;
-  const Backend* const backends[] = {backend};
+  std::vector<const Backend*> backends = {backend};
+  if (host_backend != nullptr) {
+    backends.push_back(host_backend);
+    options.target.host_device = host_backend->device("");
+  }
+  options.target.backend_of = backend_of;
   const auto import = [&] {
     return aten::Imported{model.graph.clone(), model.checks,      model.weights,
                           model.states,        model.input_slots, model.output_slots};
   };
-  return compile_model({}, import, options, backends);
+  return compile_model({}, import, options, backends, {}, report);
 }
 
 std::shared_ptr<Engine> Device::build(const aten::Imported& model, int level) {

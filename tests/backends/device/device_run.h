@@ -6,7 +6,9 @@
 #include <vector>
 
 #include "backends/backend.h"
+#include "backends/cpu/execute/execute.h"
 #include "backends/fake/execute/execute.h"
+#include "compiler/build_report.h"
 #include "importers/aten/imported.h"
 #include "runtime/context.h"
 
@@ -18,12 +20,14 @@ struct Device {
   explicit Device(uint64_t seed = 1);
 
   const Backend* backend;
+  const Backend* host_backend = nullptr;  // compiles for the host; null: the device runs all nodes
+  std::vector<BackendChoice> backend_of;
   fake::FakeExecutor executor;
-  const Executor* const executors[1] = {&executor};
+  const Executor* const executors[2] = {&executor, &cpu::executor()};
   Host host{{.threads = 1}, executors};
 
   // UnsupportedError if the backend does not run it.
-  std::shared_ptr<EngineData> compile(const aten::Imported& model, int level = 3);
+  std::shared_ptr<EngineData> compile(const aten::Imported& model, int level = 3, BuildReport* report = nullptr);
   std::shared_ptr<Engine> build(const aten::Imported& model, int level = 3);
   std::shared_ptr<Engine> build(const Graph& graph, int level = 3);  // without weights and states
 

@@ -135,6 +135,9 @@ class CpuBackend final : public Backend {
       return {Support::Answer::kNo, fmt::format("there is no kernel for {}", node.op->name)};
     return judge_speed(node, sizes, target);
   }
+  double predicted_ns(const Node& node, const SymbolValues& sizes, const Target&) const override {
+    return cpu::predicted_ns(node, sizes);
+  }
 
   std::vector<Pass> passes(const Target& target) const override { return own_passes(target); }
 

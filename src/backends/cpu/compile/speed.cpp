@@ -376,4 +376,12 @@ Support judge_speed(const Node& node, const SymbolValues& sizes, const Target& t
   return {};
 }
 
+
+double predicted_ns(const Node& node, const SymbolValues& sizes) {
+  constexpr double kCall = 2000, kLoopSteps = 1;  // ns, and per ns
+  const bool multiplies = node.op->traits.has(Trait::kContraction);
+  const double computing = loop_steps(node, sizes) / (multiplies ? kPeerProducts : kLoopSteps);
+  return kCall + computing + moving_time(bytes(node, sizes));
+}
+
 }  // namespace ingot::core::cpu

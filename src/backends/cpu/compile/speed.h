@@ -13,4 +13,7 @@ Support judge_speed(const Node& node, const SymbolValues& sizes, const Target& t
 // Whether an interpolating node is fast along the channels: only there are its gathered elements contiguous.
 bool prefers_channels_last(const Node& node);
 
+// Roughly, of a node that is not slow, on one thread.
+double predicted_ns(const Node& node, const SymbolValues& sizes);
+
 }  // namespace ingot::core::cpu

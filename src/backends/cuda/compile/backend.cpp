@@ -256,6 +256,9 @@ class CudaBackend final : public Backend {
     if (has_four_bits(node)) return {Support::Answer::kNo, "there is no kernel for dtypes of four bits"};
     return judge_speed(node, sizes, target);
   }
+  double predicted_ns(const Node& node, const SymbolValues& sizes, const Target&) const override {
+    return cuda::predicted_ns(node, sizes);
+  }
 
   std::vector<Pass> passes(const Target& target) const override { return own_passes(target); }
 

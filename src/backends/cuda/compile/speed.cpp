@@ -108,15 +108,23 @@ Support judge_speed(const Node& node, const SymbolValues& sizes, const Target& t
 Support judge_routine(const Node& node, const SymbolValues& sizes) {
   if (is_collective_of_nccl(node)) return {};
   if (!has_routine_kernel(node)) {
-    if (node.op->traits.has(Trait::kBindsSize)) return {};  // torch's host waits for a size, too
+    if (node.op->traits.has(Trait::kBindsSize)) return {.runs_on_host = true};  // torch's host waits, too
     return {Support::Answer::kSlow,
             fmt::format("{} of {} runs on the host: its operands and results are copied", node.op->name,
                         name(node.operand_type(0).dtype)),
-            time_on_host(node, sizes), 4 * kPeerCall};
+            time_on_host(node, sizes), 4 * kPeerCall, true};
   }
   const Times times = time_of_routine(node, sizes);
   if (times.own < kNotable * times.peer) return {};
   return {Support::Answer::kSlow, std::string(times.reason), times.own, times.peer};
+}
+
+
+double predicted_ns(const Node& node, const SymbolValues& sizes) {
+  constexpr double kCall = 1000, kProducts = 50000, kBytes = 2000;  // ns, and per ns
+  const bool multiplies = node.op->traits.has(Trait::kContraction);
+  const double computing = loop_steps(node, sizes) / (multiplies ? kProducts : kOwnSteps);
+  return kCall + computing + moved_bytes(node, sizes) / kBytes;
 }
 
 }  // namespace ingot::core::cuda

@@ -13,4 +13,7 @@ Support judge_speed(const Node& node, const SymbolValues& sizes, const Target& t
 // The same of an operator with a routine: without a kernel it runs on the host.
 Support judge_routine(const Node& node, const SymbolValues& sizes);
 
+// Roughly, of a node that is not slow.
+double predicted_ns(const Node& node, const SymbolValues& sizes);
+
 }  // namespace ingot::core::cuda

@@ -38,7 +38,8 @@ class FakeBackend final : public Backend {
   }
 
   Support supports(const Node& node, const SymbolValues&, const Target&) const override {
-    if (!node.op->routine.empty() || node.op->lower != nullptr || node.op->traits.has(Trait::kFused))
+    if (!node.op->routine.empty()) return {.runs_on_host = true};
+    if (node.op->lower != nullptr || node.op->traits.has(Trait::kFused))
       return {};
     return {Support::Answer::kNo, fmt::format("there is no kernel for {}", node.op->name)};
   }
