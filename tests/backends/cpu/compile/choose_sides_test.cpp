@@ -48,7 +48,7 @@ class PickyBackend final : public Backend {
 };
 
 constexpr std::string_view kRow =
-    "graph g(%x: f32[64, 8]) { %a = exp(%x) %b = negate(%a) %c = softmax(%b) {axis=1} %d = sqrt(%c) "
+    "graph g(%x: f32[64, 8]) { %a = exp(%x) %b = negate(%a) %c = softmax(%b) {axis=1} %d = sigmoid(%c) "
     "%e = negate(%d) %f = softmax(%e) {axis=1} return %f }";
 
 struct Built {
@@ -58,7 +58,7 @@ struct Built {
 
 Built build(DividedDevice& device, std::string_view text, int level = 0) {
   Built built;
-  built.runners = runners_of(device.compile(model_with(text, {}), level, &built.report)->main);
+  built.runners = runners_of(device.compile(model_with(text, {{"w", counted({4096, 64})}, {"v", counted({64, 4096})}}), level, &built.report)->main);
   return built;
 }
 
@@ -78,19 +78,19 @@ TEST(ChooseSides, WithoutAReasonEverythingFollowsTheDevice) {
 
 TEST(ChooseSides, WhatTheDeviceDoesNotSupportRunsOnTheHost) {
   PickyBackend backend;
-  backend.lacks = "sqrt";
+  backend.lacks = "sigmoid";
   DividedDevice device;
   device.backend = &backend;
   const Built built = build(device, kRow);
   EXPECT_THAT(built.runners, ElementsAre("fake", "fake", "fake", "copy", "cpu", "copy", "fake", "fake"));
-  EXPECT_THAT(reasons_of(built), ElementsAre("sqrt on cpu: there is no kernel"));
+  EXPECT_THAT(reasons_of(built), ElementsAre("sigmoid on cpu: there is no kernel"));
   device.host_backend = nullptr;
   EXPECT_EQ(code_of_call([&] { build(device, kRow); }), "INGOT-N001") << "an engine of the device alone";
 }
 
 TEST(ChooseSides, WhatIsSlowRunsOnTheHostIfThatIsWorthTheCopies) {
   PickyBackend backend;
-  backend.is_slow_at = "sqrt";
+  backend.is_slow_at = "sigmoid";
   DividedDevice device;
   device.backend = &backend;
   const Built built = build(device, kRow);
@@ -100,18 +100,18 @@ TEST(ChooseSides, WhatIsSlowRunsOnTheHostIfThatIsWorthTheCopies) {
   const Built kept = build(device, kRow);
   EXPECT_THAT(kept.runners, ::testing::Each("fake"));
   ASSERT_EQ(kept.report.slow.size(), 1u);
-  EXPECT_EQ(kept.report.slow[0].op, "sqrt");
+  EXPECT_EQ(kept.report.slow[0].op, "sigmoid");
 }
 
 TEST(ChooseSides, SmallNodesBetweenNodesOfTheHostGoThereToo) {
   DividedDevice device(Choices{{"softmax", "cpu"}});
   const Built built = build(device, kRow);
   EXPECT_THAT(built.runners, ElementsAre("fake", "fake", "copy", "cpu", "cpu", "cpu", "cpu", "copy"));
-  EXPECT_EQ(reasons_of(built)[1], "sqrt on cpu: what is around it runs on the host: it saves copies");
-  device.backend_of.push_back({"sqrt", "fake"});
+  EXPECT_EQ(reasons_of(built)[1], "sigmoid on cpu: what is around it runs on the host: it saves copies");
+  device.backend_of.push_back({"sigmoid", "fake"});
   const Built named = build(device, kRow);
   EXPECT_EQ(std::ranges::count(named.runners, "copy"), 4);
-  EXPECT_THAT(reasons_of(named), ::testing::Contains("sqrt on fake: backend_of names it"));
+  EXPECT_THAT(reasons_of(named), ::testing::Contains("sigmoid on fake: backend_of names it"));
 }
 
 TEST(ChooseSides, LargeNodesBetweenNodesOfTheHostStayOnTheDevice) {
@@ -129,8 +129,8 @@ TEST(ChooseSides, TheFirstPatternThatFitsCounts) {
 }
 
 TEST(ChooseSides, PatternsThatFitNothingAreReported) {
-  DividedDevice device(Choices{{"softmax", "cpu"}, {"tanh", "cpu"}, {"decoder*", "fake"}});
-  EXPECT_THAT(build(device, kRow).report.unused_backend_of, ElementsAre("tanh", "decoder*"));
+  DividedDevice device(Choices{{"softmax", "cpu"}, {"cosine", "cpu"}, {"decoder*", "fake"}});
+  EXPECT_THAT(build(device, kRow).report.unused_backend_of, ElementsAre("cosine", "decoder*"));
 }
 
 TEST(ChooseSides, OtherBackendsThanTheEnginesAreErrors) {
