@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plan/host_steps.h"
 
+#include <algorithm>
 #include <map>
 #include <set>
+#include <span>
 #include <utility>
 
 #include "engine/group_uses.h"
@@ -20,12 +22,14 @@ class HostCopies {
   void add() {
     move_to_host();
     find_read_on_device();
-    for (Step& step : std::exchange(program_.steps, {})) {
-      if (is_on_host(step))
-        add_host_step(std::move(step));
-      else
-        add_device_step(std::move(step));
+    std::vector<Step> steps = std::exchange(program_.steps, {});
+    for (size_t i = 0; i < steps.size();) {
+      const size_t end = end_of_stretch(steps, i);
+      if (end == i) add_device_step(std::move(steps[i++]));
+      bring_operands(std::span(steps).subspan(i, std::max(end, i) - i));
+      for (; i < end; ++i) add_host_step(std::move(steps[i]));
     }
+    give_back([&](BufferId id) { return !is_own(root_buffer(program_, id)); });
   }
 
  private:
@@ -70,7 +74,36 @@ class HostCopies {
     }
   }
 
+  // Steps of the host from `begin` on, up to one that binds a size: memory may depend on it.
+  size_t end_of_stretch(const std::vector<Step>& steps, size_t begin) const {
+    size_t end = begin;
+    while (end < steps.size() && is_on_host(steps[end])) {
+      if (!steps[end++].binds.empty()) break;
+    }
+    return end;
+  }
+
+  // What a stretch reads of others is copied before it begins: its steps run without a wait between them.
+  void bring_operands(std::span<const Step> stretch) {
+    std::set<BufferId> written;
+    for (const Step& step : stretch) {
+      for (const BufferUse& use : step.uses) {
+        if (use.buffer != kNoId && use.reads && !written.contains(root_buffer(program_, use.buffer)))
+          bring(use.buffer);
+      }
+      for (const BufferUse& use : step.uses) {
+        if (use.buffer != kNoId && use.writes) written.insert(root_buffer(program_, use.buffer));
+      }
+    }
+  }
+
   void add_device_step(Step step) {
+    give_back([&](BufferId id) {
+      const BufferId root = root_buffer(program_, id);
+      return read_on_device_.contains(root) || std::ranges::any_of(step.uses, [&](const BufferUse& use) {
+               return use.buffer != kNoId && root_buffer(program_, use.buffer) == root;
+             });
+    });
     for (const BufferUse& use : step.uses) {
       if (use.buffer != kNoId && use.writes) outdate(use.buffer);
     }
@@ -80,7 +113,9 @@ class HostCopies {
   void add_host_step(Step step) {
     const std::vector<BufferUse> uses = step.uses;
     for (const BufferUse& use : uses) {
-      if (use.buffer != kNoId && use.reads) bring(use.buffer);
+      if (use.buffer == kNoId) continue;
+      if (use.reads) bring(use.buffer);
+      if (use.writes) give_back_others(use.buffer);
     }
     for (BufferUse& use : step.uses) {
       if (use.buffer != kNoId) use.buffer = copy_of(use.buffer);
@@ -88,26 +123,36 @@ class HostCopies {
     for (SymbolBinding& binding : step.binds) binding.buffer = copy_of(binding.buffer);
     program_.steps.push_back(std::move(step));
     for (const BufferUse& use : uses) {
-      if (use.buffer != kNoId && use.writes && !is_there(use.buffer)) return_to_device(use.buffer);
+      if (use.buffer == kNoId || !use.writes || is_there(use.buffer)) continue;
+      outdate(use.buffer);
+      current_.insert(use.buffer);
+      pending_.insert(use.buffer);
     }
   }
 
   // The copy on the host has the value from here on.
   void bring(BufferId id) {
+    if (is_there(id) || current_.contains(id)) return;
     const BufferId on_host = copy_of(id);
-    if (is_there(id) || program_.buffers[root_buffer(program_, id)].weight()) return;
-    if (current_.insert(id).second) program_.steps.push_back(copy_step(id, on_host));
-  }
-
-  void return_to_device(BufferId id) {
-    outdate(id);
+    if (program_.buffers[root_buffer(program_, id)].weight()) return;
+    give_back_others(id);
     current_.insert(id);
-    if (is_needed(id)) program_.steps.push_back(copy_step(copy_of(id), id));
+    program_.steps.push_back(copy_step(id, on_host));
   }
 
-  bool is_needed(BufferId id) const {
+  // To the device, of what was written on the host.
+  template <typename Condition>
+  void give_back(const Condition& is_needed) {
+    std::erase_if(pending_, [&](BufferId id) {
+      if (!is_needed(id)) return false;
+      program_.steps.push_back(copy_step(copy_of(id), id));
+      return true;
+    });
+  }
+
+  void give_back_others(BufferId id) {
     const BufferId root = root_buffer(program_, id);
-    return !is_own(root) || root != id || read_on_device_.contains(root);
+    give_back([&](BufferId other) { return other != id && root_buffer(program_, other) == root; });
   }
 
   // Copies of what shares memory with `id` have an old value.
@@ -143,6 +188,7 @@ class HostCopies {
   const std::string_view device_;
   std::set<BufferId> read_on_device_;  // roots
   std::set<BufferId> current_;         // whose copy on the host has their value
+  std::set<BufferId> pending_;         // ... which the device does not have yet
   std::map<BufferId, BufferId> copies_;
 };
 

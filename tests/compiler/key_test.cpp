@@ -150,7 +150,8 @@ TEST(EngineKey, SeesEveryOptionThatDecides) {
       {"cpu", "x86-64-v4"},          {"optimization_level", "2"},       {"numerics", "strict"},
       {"disable_passes", "fuse"},    {"stop_after", "simplify"},        {"bisect_passes", "3"},
       {"shapes", "x:1..4..16x40"},   {"keep_original_weights", "true"}, {"device", "null:another"},
-      {"immutable_weights", "true"}, {"enabled_precisions", "f16"},     {"keep_precision", "linear"}};
+      {"immutable_weights", "true"}, {"enabled_precisions", "f16"},     {"keep_precision", "linear"},
+      {"backend_of", "add=null"}};
   // Stripping happens behind the lookup, weights are always given, and unshared kernels are not looked up;
   // `target` names a device, of which `gpu` numbers one; `rank` and `random_seed` become part of nodes,
   // collectives and draws, of which this program has none, and `shards` of the names of weights.
