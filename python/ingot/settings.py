@@ -201,9 +201,9 @@ def _text(name: str, kind: str, value: Any) -> str:
         names = [os.fsdecode(file) for file in files if isinstance(file, (str, os.PathLike))]
         if len(names) == len(files) and not any("\n" in name for name in names):
             return "\n".join(names)
-    if kind == "pattern=backend,..." and isinstance(value, Mapping):
-        if all(isinstance(word, str) and word for pair in value.items() for word in pair):
-            return ",".join(f"{pattern}={backend}" for pattern, backend in value.items())
+    is_choice = kind == "pattern=backend,..." and isinstance(value, Mapping)
+    if is_choice and all(isinstance(word, str) and word for pair in value.items() for word in pair):
+        return ",".join(f"{pattern}={backend}" for pattern, backend in value.items())
     if kind in _LISTS and isinstance(value, (list, tuple, set, frozenset)):
         words = [_dtype_name(item) if kind == "dtypes" else item for item in value]
         if all(isinstance(word, str) for word in words):

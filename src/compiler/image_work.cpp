@@ -10,8 +10,7 @@
 namespace ingot::core {
 
 ImageWork::ImageWork(ImageCache cache, int threads)
-    : cache_(std::move(cache)),
-      most_workers_(static_cast<size_t>(std::max(threads, 1) - 1)) {}
+    : cache_(std::move(cache)), most_workers_(static_cast<size_t>(std::max(threads, 1) - 1)) {}
 
 ImageWork::~ImageWork() { stop(); }
 

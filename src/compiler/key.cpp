@@ -57,8 +57,8 @@ std::string describe_conditions(const std::vector<SizeCheck>& checks) {
 }  // namespace
 
 std::string engine_key(const aten::Imported& model, const CanonicalGraph& canonical,
-                       const EngineBackends& backends,
-                       const CompileOptions& options, std::string_view tactics) {
+                       const EngineBackends& backends, const CompileOptions& options,
+                       std::string_view tactics) {
   return fmt::format("ingot {}, engine format {}, sources {}\ntarget {}, code by {}\nweights {}\n",
                      INGOT_VERSION, kEngineFormatVersion, kFingerprint, options.target.text(),
                      generators(backends),
@@ -72,7 +72,8 @@ std::string engine_key(const aten::Imported& model, const CanonicalGraph& canoni
 
 bool names_decide(const CompileOptions& options) {
   const auto names_nodes = [](const std::string& entry) { return !parse_disabled(entry).nodes.empty(); };
-  return !options.target.keep_precision.empty() || !options.target.backend_of.empty() || std::ranges::any_of(options.passes.disabled, names_nodes);
+  return !options.target.keep_precision.empty() || !options.target.backend_of.empty() ||
+         std::ranges::any_of(options.passes.disabled, names_nodes);
 }
 
 }  // namespace ingot::core

@@ -17,8 +17,9 @@ namespace ingot::core {
 // imported, with the asked-for ranges applied, before any pass; its symbols are called as in `canonical`, its
 // graph's canonical form.
 // `tactics`: what levels that time tactics have found out so far; "" for other levels.
-std::string engine_key(const aten::Imported& model, const CanonicalGraph& canonical, const EngineBackends& backends,
-                       const CompileOptions& options, std::string_view tactics = {});
+std::string engine_key(const aten::Imported& model, const CanonicalGraph& canonical,
+                       const EngineBackends& backends, const CompileOptions& options,
+                       std::string_view tactics = {});
 
 // Whether the options choose nodes by name, so that the names of a model's calls decide too.
 bool names_decide(const CompileOptions& options);

@@ -137,7 +137,8 @@ constexpr std::array kRows = {
     Row{{"backend", "name", "cpu", "where the engine runs: cpu or cuda"},
         [](CompileOptions& o, View, View value) { o.target.backend = value; }},
     Row{{"backend_of", "pattern=backend,...", "",
-         "which backend runs some nodes of an engine for a device: patterns of names or operators, with * and "
+         "which backend runs some nodes of an engine for a device: patterns of names or operators, with * "
+         "and "
          "?, and cpu or the device's backend: \"softmax=cpu,decoder*=cuda\"; the first that fits counts"},
         [](CompileOptions& o, View name, View value) { o.target.backend_of = parse_choices(name, value); }},
     Row{{"bisect_passes", "number[.number]", "-1",
@@ -170,7 +171,8 @@ constexpr std::array kRows = {
           if (!parse_write_policies(value, o.cache.writes)) refuse(name, value, kWritePolicyForm);
         }},
     Row{{"cpu", "features", "native",
-         "processor to build for, which runs what the device does not in an engine for a device: native, x86-64-v3, x86-64-v4, x86-64-v4+vnni+bf16 ..., aarch64"},
+         "processor to build for, which runs what the device does not in an engine for a device: native, "
+         "x86-64-v3, x86-64-v4, x86-64-v4+vnni+bf16 ..., aarch64"},
         [](CompileOptions& o, View, View value) {
           o.target.device = o.target.host_device = to_string(parse_cpu_features(value));
         }},

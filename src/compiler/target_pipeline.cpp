@@ -98,17 +98,17 @@ std::vector<Pass> pipeline_for(const EngineBackends& backends, NodeReports* repo
   };
   const auto may_take_consumer = [backends, reports](const Node& root, const Node& node) {
     const auto& [backend, target] = backends.of(root);
-    return counted(root, node,
-                   are_together(backends, root, node) ? backend->may_fuse_consumer(root, node, target)
-                                                      : kOtherBackend,
-                   reports);
+    return counted(
+        root, node,
+        are_together(backends, root, node) ? backend->may_fuse_consumer(root, node, target) : kOtherBackend,
+        reports);
   };
   const auto may_take_producer = [backends, reports](const Node& root, const Node& node) {
     const auto& [backend, target] = backends.of(root);
-    return counted(root, node,
-                   are_together(backends, root, node) ? backend->may_fuse_producer(root, node, target)
-                                                      : kOtherBackend,
-                   reports);
+    return counted(
+        root, node,
+        are_together(backends, root, node) ? backend->may_fuse_producer(root, node, target) : kOtherBackend,
+        reports);
   };
   const auto precision = [backends, reports](const PrecisionSite& site) {
     return choose_precision(site, backends, reports);

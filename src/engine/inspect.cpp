@@ -59,7 +59,9 @@ std::string_view name_of(Place place, const EngineData& engine) {
 // "cuda", "cpu", or "host" for routines, branches and loops; of a copy "host to cuda".
 std::string runner_of(const Program& program, const Step& step, const EngineData& engine) {
   if (const auto* kernel = step.as<KernelStep>()) return kernel->backend;
-  const auto place = [&](size_t use) { return name_of(program.buffers[step.uses[use].buffer].place, engine); };
+  const auto place = [&](size_t use) {
+    return name_of(program.buffers[step.uses[use].buffer].place, engine);
+  };
   if (is_device_collective(step)) return std::string(place(0));
   if (step.as<CopyStep>() == nullptr) return std::string(kHost);
   return place(0) == place(1) ? std::string(place(0)) : fmt::format("{} to {}", place(0), place(1));

@@ -55,7 +55,8 @@ double time_of(const Node& node, const Support& support, const BackendTarget& on
 Judged judge(Node& node, const EngineBackends& backends, const SymbolValues& sizes) {
   const BackendTarget &device = backends.own(), &host = *backends.host();
   constexpr std::string_view kNamed = "backend_of names it";
-  if (alias_offset(node)) return {.node = &node, .only = node.side, .reason = std::string(node.side == Side::kAny ? "" : kNamed)};
+  if (alias_offset(node))
+    return {.node = &node, .only = node.side, .reason = std::string(node.side == Side::kAny ? "" : kNamed)};
   const Support own = device.backend->supports(node, sizes, device.target);
   const Support other = host.backend->supports(node, sizes, host.target);
   Judged judged{.node = &node, .only = node.side, .reason = own.reason};
@@ -88,7 +89,8 @@ class Division {
       for (const Value* result : node->results) add_crossings(*result, point_of(node.get()));
     }
     const std::vector<bool> on_host = cut_.solve();
-    for (const Judged& each : judged_) each.node->side = on_host[points_.at(each.node)] ? Side::kHost : Side::kDevice;
+    for (const Judged& each : judged_)
+      each.node->side = on_host[points_.at(each.node)] ? Side::kHost : Side::kDevice;
   }
 
  private:
@@ -100,8 +102,14 @@ class Division {
   void add(const Judged& judged) {
     const size_t point = points_[judged.node] = cut_.add_point();
     const bool runs = !once_.contains(judged.node);
-    cut_.add_edge(point, cut_.sink(), judged.only == Side::kHost ? MinimumCut::kNever : runs ? cost(judged.device_ns) : 0);
-    cut_.add_edge(cut_.source(), point, judged.only == Side::kDevice ? MinimumCut::kNever : runs ? cost(judged.host_ns) : 0);
+    cut_.add_edge(point, cut_.sink(),
+                  judged.only == Side::kHost ? MinimumCut::kNever
+                  : runs                     ? cost(judged.device_ns)
+                                             : 0);
+    cut_.add_edge(cut_.source(), point,
+                  judged.only == Side::kDevice ? MinimumCut::kNever
+                  : runs                       ? cost(judged.host_ns)
+                                               : 0);
   }
 
   // Branches, loops, states and the caller are on the device.
@@ -143,7 +151,8 @@ std::string reason_of(const Judged& judged) {
 }  // namespace
 
 bool is_named(const Node& node, const Target& target) {
-  return std::ranges::any_of(target.backend_of, [&](const BackendChoice& choice) { return names(choice, node); });
+  return std::ranges::any_of(target.backend_of,
+                             [&](const BackendChoice& choice) { return names(choice, node); });
 }
 
 double copy_ns(const Value& value, const SymbolValues& sizes) {
@@ -157,12 +166,15 @@ std::vector<std::string> set_named_sides(Graph& graph, const EngineBackends& bac
   for (const BackendChoice& choice : choices) {
     sides.push_back(backends.side_of(choice.backend));
     if (sides.back() != Side::kAny) continue;
-    throw UserError("INGOT-U002",
-                    fmt::format("option \"backend_of\" cannot give \"{}\" to the backend \"{}\": the engine is for \"{}\"{}",
-                                choice.pattern, choice.backend, backends.own().target.backend,
-                                backends.are_two() ? " and its host" : " alone"),
-                    backends.are_two() ? fmt::format("use \"{}\" or \"cpu\"", backends.own().target.backend)
-                                       : "build for a device with a Ingot that has the compiler for CPUs, or leave the option out");
+    throw UserError(
+        "INGOT-U002",
+        fmt::format(
+            "option \"backend_of\" cannot give \"{}\" to the backend \"{}\": the engine is for \"{}\"{}",
+            choice.pattern, choice.backend, backends.own().target.backend,
+            backends.are_two() ? " and its host" : " alone"),
+        backends.are_two()
+            ? fmt::format("use \"{}\" or \"cpu\"", backends.own().target.backend)
+            : "build for a device with a Ingot that has the compiler for CPUs, or leave the option out");
   }
   std::vector<bool> used(choices.size());
   set_named_sides(graph, choices, sides, used, std::nullopt);

@@ -30,8 +30,8 @@ class MinimumCut {
   int64_t push(size_t point, int64_t most);
 
   std::vector<std::vector<Edge>> edges_ = std::vector<std::vector<Edge>>(2);  // by their origin
-  std::vector<int64_t> distances_;                                          // from the source, -1: none
-  std::vector<size_t> next_;                                                // edge to try
+  std::vector<int64_t> distances_;                                            // from the source, -1: none
+  std::vector<size_t> next_;                                                  // edge to try
 };
 
 }  // namespace ingot::core

@@ -11,8 +11,7 @@ namespace ingot::core {
 namespace {
 
 // Torch can only run a branch or loop whole: errors name it, and it does not matter what is slow inside.
-void require_support_of_graphs(const Node& node, const SymbolValues& sizes,
-                               const EngineBackends& backends) {
+void require_support_of_graphs(const Node& node, const SymbolValues& sizes, const EngineBackends& backends) {
   try {
     for (const auto& graph : node.graphs) require_support(*graph, sizes, backends, {});
   } catch (const UnsupportedError& error) {
@@ -53,13 +52,13 @@ std::vector<SlowNode> require_support(const Graph& graph, const SymbolValues& si
       slow.push_back({node->name, std::string(node->op->name), node->source.to_string(),
                       std::move(support.reason), support.own_ns, support.peer_ns});
     if (support.answer != Support::Answer::kNo) continue;
-    throw UnsupportedError({.code = "INGOT-N001",
-                            .message = fmt::format("backend \"{}\" cannot run {}: {}",
-                                                   backends.of(*node).backend->name(), node->op->name,
-                                                   support.reason),
-                            .node = node->name,
-                            .source_line = node->source.to_string(),
-                            .advice = "run this part in torch (torch.compile does so by itself)"});
+    throw UnsupportedError(
+        {.code = "INGOT-N001",
+         .message = fmt::format("backend \"{}\" cannot run {}: {}", backends.of(*node).backend->name(),
+                                node->op->name, support.reason),
+         .node = node->name,
+         .source_line = node->source.to_string(),
+         .advice = "run this part in torch (torch.compile does so by itself)"});
   }
   return slow;
 }

@@ -12,7 +12,8 @@ std::string Target::text() const {
                                  kNumerics[static_cast<size_t>(numerics)]);
   for (const DType dtype : precisions) text += fmt::format(" +{}", name(dtype));
   if (!host_device.empty()) text += fmt::format(" beside cpu:{}", host_device);
-  for (const BackendChoice& choice : backend_of) text += fmt::format(" [{}\n{}]", choice.pattern, choice.backend);
+  for (const BackendChoice& choice : backend_of)
+    text += fmt::format(" [{}\n{}]", choice.pattern, choice.backend);
   if (!keep_precision.empty()) text += fmt::format(" keeps [{}]", fmt::join(keep_precision, "\n"));
   return text;
 }

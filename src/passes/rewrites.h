@@ -40,7 +40,8 @@ class Rewrites {
   Rewrites(std::string_view pass, const std::vector<Disabled>& disabled, std::optional<int64_t> limit = {},
            NodeFilter only = {});
 
-  // Whether the user turned it off, or it is not for the node. For conditions that come before a change; does not count.
+  // Whether the user turned it off, or it is not for the node. For conditions that come before a change; does
+  // not count.
   bool is_disabled(const Node& node, std::string_view rule = {}) const;
   // False: the node must stay as it is.
   bool allow(const Node& node, std::string_view rule = {});

@@ -24,7 +24,7 @@ class HostCopies {
     find_read_on_device();
     std::vector<Step> steps = std::exchange(program_.steps, {});
     for (size_t i = 0; i < steps.size();) {
-      const size_t end = end_of_stretch(steps, i);
+      const size_t end = end_of_host_steps(steps, i);
       if (end == i) add_device_step(std::move(steps[i++]));
       bring_operands(std::span(steps).subspan(i, std::max(end, i) - i));
       for (; i < end; ++i) add_host_step(std::move(steps[i]));
@@ -75,7 +75,7 @@ class HostCopies {
   }
 
   // Steps of the host from `begin` on, up to one that binds a size: memory may depend on it.
-  size_t end_of_stretch(const std::vector<Step>& steps, size_t begin) const {
+  size_t end_of_host_steps(const std::vector<Step>& steps, size_t begin) const {
     size_t end = begin;
     while (end < steps.size() && is_on_host(steps[end])) {
       if (!steps[end++].binds.empty()) break;
@@ -83,10 +83,11 @@ class HostCopies {
     return end;
   }
 
-  // What a stretch reads of others is copied before it begins: its steps run without a wait between them.
-  void bring_operands(std::span<const Step> stretch) {
+  // What consecutive steps of the host read of others is copied before the first: they run without a wait
+  // between them.
+  void bring_operands(std::span<const Step> steps) {
     std::set<BufferId> written;
-    for (const Step& step : stretch) {
+    for (const Step& step : steps) {
       for (const BufferUse& use : step.uses) {
         if (use.buffer != kNoId && use.reads && !written.contains(root_buffer(program_, use.buffer)))
           bring(use.buffer);

@@ -140,8 +140,8 @@ class Maker {
     if (joins)
       result.spans.back().last = index + 1;
     else
-      result.spans.push_back(
-          {index, index + 1, backend, is_move, !data_.devices.empty() && backend != kNoId && is_on_host(backend)});
+      result.spans.push_back({index, index + 1, backend, is_move,
+                              !data_.devices.empty() && backend != kNoId && is_on_host(backend)});
   }
 
   static const Routine* lookup(const std::string& name) {

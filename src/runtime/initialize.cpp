@@ -75,7 +75,8 @@ void place_weight(WeightSet& weights, size_t id, std::shared_ptr<const std::byte
 }
 
 // For kernels of the host: a value that a device computed.
-void place_weight_on_host(const EngineData& data, size_t id, const LoadedBackends& backends, WeightSet& weights) {
+void place_weight_on_host(const EngineData& data, size_t id, const LoadedBackends& backends,
+                          WeightSet& weights) {
   if (weights.data[id] != nullptr) return;
   if (weights.pinned[id] != nullptr) {
     weights.data[id] = weights.pinned[id];
@@ -143,7 +144,7 @@ void apply_sources(const EngineData& data, WeightSet& weights) {
 }
 
 void place_weight_set(const EngineData& data, const Program& program, const LoadedBackends& backends,
-                              WeightSet& weights) {
+                      WeightSet& weights) {
   weights.on_devices.resize(data.devices.size());
   for (WeightPointers& copies : weights.on_devices) copies.resize(data.weights.size());
   weights.pinned.resize(data.weights.size());

@@ -24,7 +24,7 @@ void apply_sources(const EngineData& data, WeightSet& weights);
 // Copies the weights that `program` reads on devices, or on the host, and that are not yet there; those that
 // `weights.plan` streams to pinned memory, and then they are on no device.
 void place_weight_set(const EngineData& data, const Program& program, const LoadedBackends& backends,
-                              WeightSet& weights);
+                      WeightSet& weights);
 
 // Weights that are on devices of `from` are on those of `to` instead.
 void move_weights(const EngineData& data, const LoadedBackends& from, const LoadedBackends& to,

@@ -72,7 +72,8 @@ LoadedBackends load_backends(const EngineData& data, const EngineFile* file, con
   for (const std::string& device : data.devices) used.try_emplace(device, nullptr);
   LoadedBackends backends{.all = {}, .gpu = gpu, .memories = {}};
   for (const auto& [name, first] : used)
-    backends.all.push_back(load_backend(name, executor_for(host, name, gpu), data, file, first, used.size() == 1));
+    backends.all.push_back(
+        load_backend(name, executor_for(host, name, gpu), data, file, first, used.size() == 1));
   backends.memories = {nullptr};
   for (const std::string& device : data.devices)
     backends.memories.push_back(executor_for(host, device, gpu).memory());

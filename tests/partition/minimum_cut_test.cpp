@@ -35,8 +35,8 @@ TEST(MinimumCut, IsTheCheapestOfAllDivisionsWithTheFewestPointsAtTheSink) {
     int64_t least = INT64_MAX;
     int fewest = 0;
     for (unsigned set = 0; set < 1U << points; ++set) {
-      const int64_t cost =
-          cost_of(edges, [&](size_t point) { return point == 1 || (point > 1 && (set >> (point - 2) & 1) != 0); });
+      const int64_t cost = cost_of(
+          edges, [&](size_t point) { return point == 1 || (point > 1 && (set >> (point - 2) & 1) != 0); });
       const int count = std::popcount(set);
       if (cost < least || (cost == least && count < fewest)) least = cost, fewest = count;
     }

@@ -10,11 +10,9 @@ from pathlib import Path
 
 import ingot
 import numpy as np
-import onnx
 import pytest
 import torch
 from errors.inputs import INGOT
-from onnx import TensorProto, helper, numpy_helper
 
 pytestmark = pytest.mark.skipif(not os.environ.get("INGOT_NVRTC"), reason="there is no NVRTC")
 
@@ -155,26 +153,3 @@ def test_keys_name_both_processors_and_the_choice() -> None:
     assert plain != older
     assert plain != key(cpu="x86-64-v4", backend_of={"softmax": "cpu"})
     assert plain == key(cpu="x86-64-v4")
-
-
-def test_what_the_gpu_has_no_kernel_for_is_the_cpus(tmp_path: Path) -> None:
-    """Weights of 4 bits, which init converts, and a product of them."""
-    value = helper.make_tensor_value_info
-    graph = helper.make_graph(
-        [
-            helper.make_node("DequantizeLinear", ["w", "s"], ["v"]),
-            helper.make_node("MatMul", ["x", "v"], ["y"]),
-        ],
-        "narrow",
-        [value("x", TensorProto.FLOAT, ["n", 64])],
-        [value("y", TensorProto.FLOAT, ["n", 8])],
-        [
-            helper.make_tensor("w", TensorProto.INT4, [64, 8], np.arange(64 * 8) % 16 - 8),
-            numpy_helper.from_array(np.float32(0.5), "s"),
-        ],
-    )
-    path = tmp_path / "narrow.onnx"
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)]), path)
-    engine = ingot.build(path, device="cuda:sm_90a", optimization_level=0)  # at others the constant is folded
-    assert {step["runs_on"] for step in _steps(engine)} == {"cuda"}
-    assert "cpu" in {step["runs_on"] for step in engine.inspect()["init"]["steps"]}

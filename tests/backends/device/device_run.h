@@ -27,7 +27,8 @@ struct Device {
   Host host{{.threads = 1}, executors};
 
   // UnsupportedError if the backend does not run it.
-  std::shared_ptr<EngineData> compile(const aten::Imported& model, int level = 3, BuildReport* report = nullptr);
+  std::shared_ptr<EngineData> compile(const aten::Imported& model, int level = 3,
+                                      BuildReport* report = nullptr);
   std::shared_ptr<Engine> build(const aten::Imported& model, int level = 3);
   std::shared_ptr<Engine> build(const Graph& graph, int level = 3);  // without weights and states
 

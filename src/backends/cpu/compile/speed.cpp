@@ -376,7 +376,6 @@ Support judge_speed(const Node& node, const SymbolValues& sizes, const Target& t
   return {};
 }
 
-
 double predicted_ns(const Node& node, const SymbolValues& sizes) {
   constexpr double kCall = 2000, kLoopSteps = 1;  // ns, and per ns
   const bool multiplies = node.op->traits.has(Trait::kContraction);

@@ -119,7 +119,6 @@ Support judge_routine(const Node& node, const SymbolValues& sizes) {
   return {Support::Answer::kSlow, std::string(times.reason), times.own, times.peer};
 }
 
-
 double predicted_ns(const Node& node, const SymbolValues& sizes) {
   constexpr double kCall = 1000, kProducts = 50000, kBytes = 2000;  // ns, and per ns
   const bool multiplies = node.op->traits.has(Trait::kContraction);

@@ -39,8 +39,7 @@ class FakeBackend final : public Backend {
 
   Support supports(const Node& node, const SymbolValues&, const Target&) const override {
     if (!node.op->routine.empty()) return {.runs_on_host = true};
-    if (node.op->lower != nullptr || node.op->traits.has(Trait::kFused))
-      return {};
+    if (node.op->lower != nullptr || node.op->traits.has(Trait::kFused)) return {};
     return {Support::Answer::kNo, fmt::format("there is no kernel for {}", node.op->name)};
   }
 

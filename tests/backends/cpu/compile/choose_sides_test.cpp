@@ -58,7 +58,11 @@ struct Built {
 
 Built build(DividedDevice& device, std::string_view text, int level = 0) {
   Built built;
-  built.runners = runners_of(device.compile(model_with(text, {{"w", counted({4096, 64})}, {"v", counted({64, 4096})}}), level, &built.report)->main);
+  built.runners =
+      runners_of(device
+                     .compile(model_with(text, {{"w", counted({4096, 64})}, {"v", counted({64, 4096})}}),
+                              level, &built.report)
+                     ->main);
   return built;
 }
 
@@ -116,10 +120,11 @@ TEST(ChooseSides, SmallNodesBetweenNodesOfTheHostGoThereToo) {
 
 TEST(ChooseSides, LargeNodesBetweenNodesOfTheHostStayOnTheDevice) {
   DividedDevice device(Choices{{"softmax", "cpu"}});
-  const Built built = build(device,
-                            "graph g(%x: f32[64, 64]) { %w = weight() {name=\"w\", shape=[4096, 64]} : f32[4096, 64] "
-                            "%v = weight() {name=\"v\", shape=[64, 4096]} : f32[64, 4096] %c = softmax(%x) {axis=1} "
-                            "%d = linear(%c, %w) %e = linear(%d, %v) %f = softmax(%e) {axis=1} return %f }");
+  const Built built =
+      build(device,
+            "graph g(%x: f32[64, 64]) { %w = weight() {name=\"w\", shape=[4096, 64]} : f32[4096, 64] "
+            "%v = weight() {name=\"v\", shape=[64, 4096]} : f32[64, 4096] %c = softmax(%x) {axis=1} "
+            "%d = linear(%c, %w) %e = linear(%d, %v) %f = softmax(%e) {axis=1} return %f }");
   EXPECT_THAT(built.runners, ElementsAre("copy", "cpu", "copy", "fake", "fake", "copy", "cpu", "copy"));
 }
 
@@ -143,7 +148,8 @@ TEST(ChooseSides, OtherBackendsThanTheEnginesAreErrors) {
 
 TEST(ChooseSides, NoRegionHasNodesOfBoth) {
   DividedDevice device(Choices{{"exp", "fake"}, {"negate", "cpu"}});
-  const Built built = build(device, "graph g(%x: f32[64]) { %a = exp(%x) %b = negate(%a) %c = exp(%b) return %c }", 3);
+  const Built built =
+      build(device, "graph g(%x: f32[64]) { %a = exp(%x) %b = negate(%a) %c = exp(%b) return %c }", 3);
   EXPECT_THAT(built.runners, ElementsAre("fake", "copy", "cpu", "copy", "fake"));
 }
 

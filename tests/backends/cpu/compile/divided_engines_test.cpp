@@ -199,8 +199,10 @@ constexpr std::string_view kCache = R"(graph g(%x: f32[1, 8], %at: i64[1]) {
 TEST(DividedStates, KeepWhatEitherSideWrote) {
   const TensorMap start = {{"cache", counted({16, 8}, -3)}};
   for (const Choices& choices :
-       {Choices{{"index_copy", "cpu"}}, {{"index_copy", "fake"}, {"sum", "cpu"}},
-        {{"index_copy", "cpu"}, {"sum", "cpu"}, {"negate", "cpu"}, {"reduce_maximum", "cpu"}}, {{"exp", "cpu"}}}) {
+       {Choices{{"index_copy", "cpu"}},
+        {{"index_copy", "fake"}, {"sum", "cpu"}},
+        {{"index_copy", "cpu"}, {"sum", "cpu"}, {"negate", "cpu"}, {"reduce_maximum", "cpu"}},
+        {{"exp", "cpu"}}}) {
     for (const int level : {0, 3}) {
       DividedDevice device(choices);
       const std::shared_ptr<Engine> engine = device.build(model_with(kCache, start), level);
