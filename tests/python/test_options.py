@@ -45,6 +45,7 @@ _BAD = {
         [3],
     ],
     "patterns": [1.5, None, [3], {3}],
+    "pattern=backend,...": [1, None, "softmax", "=cpu", {"softmax": 1}, {"softmax": "gpu"}, ["softmax"]],
     "dtypes": ["f64", "nothing", 3, None, [3], {torch.float64}, torch.float16],
     "platform": ["windows", "linux-mips", 3, None, ["windows-x86-64"]],
     "features": ["i386", "x86-64-v3+nothing", "", 3, None],
