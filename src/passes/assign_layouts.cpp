@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "ir/side.h"
 #include "ops/alias.h"
 #include "ops/ops.h"
 #include "ops/view.h"
@@ -17,20 +18,18 @@ bool is_indexed(const Node& node) {
          (is_view(node) && !node.op->traits.has(Trait::kKeepsOrder));
 }
 
-bool is_host(const Node& node) { return node.side == Side::kHost; }
-
 Value* in_layout(Graph& graph, Node* user, Value* value, const Layout& layout) {
   if (value->type.layout == layout) return value;
   // An elementwise producer without other users stores directly in the requested layout.
   Node* producer = value->producer;
   if (producer != nullptr && is_indexed(*producer) && value->users.size() == 1 && !graph.is_output(value) &&
-      !alias_offset(*producer) && is_host(*producer) == is_host(*user)) {
+      !alias_offset(*producer) && are_on_one_side(*producer, *user)) {
     value->type.layout = layout;
     return value;
   }
   for (Node* other : value->users) {  // an earlier user requested the same
     const bool same = other->op == &ops::relayout && other->results[0]->type.layout == layout &&
-                      is_host(*other) == is_host(*user);
+                      are_on_one_side(*other, *user);
     if (same) return other->results[0];
   }
   Graph::InsertBefore scope(graph, user);
@@ -91,7 +90,7 @@ void take_row_major_from_other_side(Graph& graph, Node* node) {
   for (size_t i = 0; i < node->operands.size(); ++i) {
     Value* operand = node->operands[i];
     if (operand == nullptr || operand->type.layout.is_row_major() || operand->producer == nullptr) continue;
-    if (is_host(*operand->producer) == is_host(*node)) continue;
+    if (are_on_one_side(*operand->producer, *node)) continue;
     const auto is_same = [&](const Node* user) {
       return user->op == &ops::relayout && user->side == operand->producer->side &&
              user->results[0]->type.layout.is_row_major();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "ir/side.h"
 #include "ops/batch_norm.h"
 #include "ops/generate.h"
 #include "ops/ops.h"
@@ -28,7 +29,8 @@ bool is_foldable(const Graph& graph, const Node& norm) {
   if (norm.op != &ops::batch_norm) return false;
   const Value* x = norm.operands[kInput];
   const Node* producer = x->producer;
-  if (producer == nullptr || !gives_channels(*producer) || x->users.size() != 1 || graph.is_output(x))
+  if (producer == nullptr || !gives_channels(*producer) || !are_on_one_side(norm, *producer) ||
+      x->users.size() != 1 || graph.is_output(x))
     return false;
   const auto is_known = [&](const Value* value) {
     return value == nullptr || (is_source_of_init(value) && value->type.dtype == x->type.dtype);

@@ -153,3 +153,22 @@ def test_keys_name_both_processors_and_the_choice() -> None:
     assert plain != older
     assert plain != key(cpu="x86-64-v4", backend_of={"softmax": "cpu"})
     assert plain == key(cpu="x86-64-v4")
+
+
+def test_what_is_named_stays_a_node_of_its_own() -> None:
+    """Unnamed, the softmax becomes a part of attention, and batch norm one of the convolution."""
+
+    class Composed(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.convolution = torch.nn.Conv2d(4, 8, 3)
+            self.norm = torch.nn.BatchNorm2d(8)
+
+        def forward(self, x: torch.Tensor, q: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+            return self.norm(self.convolution(x)), torch.softmax(q @ q.transpose(-1, -2) / 8, -1) @ q
+
+    program = torch.export.export(Composed().eval(), (torch.zeros(1, 4, 8, 8), torch.zeros(2, 4, 16, 64)))
+    engine = ingot.build(program, device="cuda:sm_90a", backend_of={"softmax": "cpu", "batch_norm": "cpu"})
+    runs = [step["runs_on"] for step in _steps(engine)]
+    assert runs.count("cpu") == 2
+    assert "cuda" in runs

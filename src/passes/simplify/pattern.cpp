@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "ir/side.h"
 #include "ops/generate.h"
 #include "ops/ops.h"
 #include "support/error.h"
@@ -165,6 +166,7 @@ bool Match::fits(const Term& term, Value* value) {
 bool Match::fits_call(const Term& term, Value* value) {
   const Node* node = value->producer;
   if (node == nullptr || node->op != term.op || node->results.size() != 1) return false;
+  if (!node->operands.empty() && !are_on_one_side(*node, *root_)) return false;
   if (!term.values.empty() && node->values != term.values) return false;
   if (!term.name.empty() && !bind(term.name, value)) return false;
   const auto before = bindings_;

@@ -9,6 +9,7 @@
 #include "backends/cuda/compile/tensor_core_types.h"
 #include "backends/cuda/kernel_abi.h"
 #include "backends/steps/members.h"
+#include "ir/side.h"
 #include "loops/compose.h"
 #include "ops/convolution.h"
 #include "ops/ops.h"
@@ -32,7 +33,9 @@ int64_t window_row_multiple(const Node& convolution) {
   return is_half(convolution.results[0]->type.dtype) ? kMapInner : 0;
 }
 
-bool has_few_rows(const Node& norm, const Node&) { return may_normalize(norm.operand_type(0)); }
+bool has_few_rows(const Node& norm, const Node& linear) {
+  return are_on_one_side(norm, linear) && may_normalize(norm.operand_type(0));
+}
 
 // Rows that are a chain of short kernels. With fewer each block computes the moments alone; with more, the
 // ends of products are not hidden, and moments lengthen them by more than a norm's kernel takes.
@@ -71,7 +74,8 @@ bool is_short_if_residual(const Node& norm) {
 NormRule split_rule(const Target& target) {
   const bool has_templates = limits_of(target.device).warp_groups;
   return [has_templates](const Node& norm, const Node& linear) {
-    return has_templates && has_some_rows(linear) && is_short_product(linear) && is_short_if_residual(norm);
+    return has_templates && are_on_one_side(norm, linear) && has_some_rows(linear) &&
+           is_short_product(linear) && is_short_if_residual(norm);
   };
 }
 
