@@ -127,6 +127,25 @@ TEST_P(DividedLayers, AreKeptInFiles) {
   expect_layers(device_, context, values_);
 }
 
+TEST_P(DividedLayers, DamagedFilesAreRefused) {
+  std::vector<std::byte> bytes;
+  write_engine(*device_.compile(divided()),
+               [&](Bytes part) { bytes.insert(bytes.end(), part.begin(), part.end()); });
+  for (int i = 0; i < 100; ++i) {
+    auto damaged = std::make_shared<std::vector<std::byte>>(bytes);
+    if (i % 2 == 0)
+      (*damaged)[random_() % bytes.size()] ^= std::byte{static_cast<uint8_t>(1U << random_() % 8)};
+    else
+      damaged->resize(random_() % bytes.size());
+    try {
+      Context context(
+          Engine::load(EngineFile::open(*damaged, damaged), {.verify = Verify::kFull}, device_.host));
+      expect_layers(device_, context, values_);  // bytes between sections say nothing
+    } catch (const UserError&) {
+    }
+  }
+}
+
 TEST_P(DividedLayers, RunInSeveralContextsAtOnce) {
   const std::shared_ptr<Engine> engine = device_.build(divided());
   std::vector<std::jthread> threads;
