@@ -255,7 +255,8 @@ std::string group_attention_functions(int keys, int value_width, bool bf16) {
 }
 
 std::string group_attention(bool mask_in_chunks) {
-  return std::string(kRows) + std::string(mask_in_chunks ? kBiasesOfChunks : kBiases) + std::string(kGroupAttention);
+  return std::string(kRows) + std::string(mask_in_chunks ? kBiasesOfChunks : kBiases) +
+         std::string(kGroupAttention);
 }
 
 }  // namespace ingot::core::cuda
