@@ -40,7 +40,7 @@ const Template kTemplates[] = {
      "graph g(%x: HALF[700,200], %w: HALF[416,200], %b: HALF[416]) {\n %y = linear(%x, %w, %b) : "
      "HALF[700,416]\n return %y\n}"},
     {"linear_together_deep",
-     "graph g(%x: HALF[400,1000], %w: HALF[2048,1000]) {\n %y = linear(%x, %w) : HALF[400,2048]\n return "
+     "graph g(%x: HALF[260,600], %w: HALF[416,600]) {\n %y = linear(%x, %w) : HALF[260,416]\n return "
      "%y\n}"},
     {"linear_of_a_row",
      "graph g(%x: HALF[1,776], %w: HALF[50,776], %b: HALF[50]) {\n %y = linear(%x, %w, %b) : HALF[1,50]\n "
@@ -214,8 +214,8 @@ const Template kTemplates[] = {
      "graph g(%q: HALF[2,4,70,16], %k: HALF[2,4,90,16], %v: HALF[2,4,90,16], %m: HALF[2,1,70,90]) {\n"
      " %y = attention(%q, %k, %v, %m) {scale=0.5} : HALF[2,4,70,16]\n return %y\n}"},
     {"attention_with_mask_of_bools",
-     "graph g(%q: HALF[2,40,210,64], %k: HALF[2,20,336,64], %v: HALF[2,20,336,64], %m: bool[2,1,210,336]) {\n"
-     " %y = attention(%q, %k, %v, %m) {scale=0.2, grouped=true, empty_is_nan=true} : HALF[2,40,210,64]\n"
+     "graph g(%q: HALF[1,24,210,16], %k: HALF[1,12,336,16], %v: HALF[1,12,336,16], %m: bool[1,1,210,336]) {\n"
+     " %y = attention(%q, %k, %v, %m) {scale=0.2, grouped=true, empty_is_nan=true} : HALF[1,24,210,16]\n"
      " return %y\n}"},
     {"attention_with_mask_of_bools_unaligned",
      "graph g(%q: HALF[60,140,16], %k: HALF[60,80,16], %v: HALF[60,80,16], %m: bool[140,80]) {\n"
