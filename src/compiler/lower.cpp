@@ -14,16 +14,14 @@
 namespace ingot::core {
 namespace {
 
-// What the keys of all kernels of a backend have in common.
-std::string key_prefix(const BackendTarget& on) {
-  return fmt::format("code by {}\nfor {}:{}\n", on.backend->generator(), on.target.backend, on.target.device);
-}
-
+// The code generator is asked for where kernels are compiled: it may not be installed elsewhere.
 void set_image(LoweredKernel& kernel, const BackendTarget& on, ImageTable& images) {
-  kernel.key = key_prefix(on) + kernel.key;
+  kernel.key = fmt::format("for {}:{}\n{}", on.target.backend, on.target.device, kernel.key);
   if (!images.shares) kernel.key += fmt::format("\nuse {}", images.ids.size());
   const auto [entry, is_new] = images.ids.try_emplace(kernel.key, static_cast<ImageId>(images.ids.size()));
-  if (is_new && images.work != nullptr) images.work->add(kernel.key, std::move(kernel.compile));
+  if (is_new && images.work != nullptr)
+    images.work->add(fmt::format("code by {}\n{}", on.backend->generator(), kernel.key),
+                     std::move(kernel.compile));
   kernel.compile = nullptr;
   kernel.launch.image = entry->second;
 }
