@@ -44,8 +44,7 @@ size_t verify_all(const LoweredPrograms& lowered, const std::vector<Image>& imag
                   const SymbolTable& symbols, const CompileHooks& hooks, const EngineBackends& backends) {
   std::set<ImageId> verified;
   if (hooks.host == nullptr) return 0;
-  const BackendTarget own = backends.own();
-  for (const BackendTarget* on : {&own, backends.host()}) {
+  for (const BackendTarget* on : {&backends.own(), backends.host()}) {
     if (on == nullptr) continue;
     const KernelRunner runner{find_executor(hooks, on->target), &hooks.host->pool()};
     if (runner.executor == nullptr) continue;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/declare_shards.h"
 
-#include <fnmatch.h>
-
 #include <algorithm>
 #include <charconv>
 
@@ -11,6 +9,7 @@
 
 #include "engine/group_uses.h"
 #include "support/error.h"
+#include "support/name_pattern.h"
 
 namespace ingot::core {
 namespace {
@@ -89,7 +88,7 @@ void declare_shards(EngineData& engine, const std::vector<std::string>& entries)
     find_group(entry, uses);
     bool is_used = false;
     for (SourceWeight& source : engine.sources) {
-      if (fnmatch(entry.pattern.c_str(), source.name.c_str(), 0) != 0) continue;
+      if (!fits_pattern(entry.pattern, source.name)) continue;
       add_shard(source, entry);
       is_used = true;
     }

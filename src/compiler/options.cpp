@@ -138,8 +138,7 @@ constexpr std::array kRows = {
         [](CompileOptions& o, View, View value) { o.target.backend = value; }},
     Row{{"backend_of", "pattern=backend,...", "",
          "which backend runs some nodes of an engine for a device: patterns of names or operators, with * "
-         "and "
-         "?, and cpu or the device's backend: \"softmax=cpu,decoder*=cuda\"; the first that fits counts"},
+         "and ?, and cpu or the device's backend: \"softmax=cpu,decoder*=cuda\"; the first that fits counts"},
         [](CompileOptions& o, View name, View value) { o.target.backend_of = parse_choices(name, value); }},
     Row{{"bisect_passes", "number[.number]", "-1",
          "run only the first so many optional passes, and of the next one so many rewrites, to find a faulty "

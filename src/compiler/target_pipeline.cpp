@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/target_pipeline.h"
 
-#include <fnmatch.h>
-
 #include <algorithm>
 #include <utility>
 
 #include "passes/hoist.h"
+#include "support/name_pattern.h"
 
 namespace ingot::core {
 namespace {
@@ -24,9 +23,8 @@ bool counted(const Node& root, const Node& node, const FusionAnswer& answer, Nod
 }
 
 bool is_kept(const Node& node, const Target& target) {
-  return std::ranges::any_of(target.keep_precision, [&](const std::string& pattern) {
-    return fnmatch(pattern.c_str(), node.name.c_str(), 0) == 0;
-  });
+  return std::ranges::any_of(target.keep_precision,
+                             [&](const std::string& pattern) { return fits_pattern(pattern, node.name); });
 }
 
 void add(NodeReports* reports, const Node& node, const PrecisionChoice& choice) {
@@ -96,19 +94,14 @@ std::vector<Pass> pipeline_for(const EngineBackends& backends, NodeReports* repo
     const auto& [backend, target] = backends.of(node);
     return backend->layouts(node, target);
   };
-  const auto may_take_consumer = [backends, reports](const Node& root, const Node& node) {
-    const auto& [backend, target] = backends.of(root);
-    return counted(
-        root, node,
-        are_together(backends, root, node) ? backend->may_fuse_consumer(root, node, target) : kOtherBackend,
-        reports);
-  };
-  const auto may_take_producer = [backends, reports](const Node& root, const Node& node) {
-    const auto& [backend, target] = backends.of(root);
-    return counted(
-        root, node,
-        are_together(backends, root, node) ? backend->may_fuse_producer(root, node, target) : kOtherBackend,
-        reports);
+  const auto fusion_by = [&backends, reports](auto may_fuse) {
+    return [backends, reports, may_fuse](const Node& root, const Node& node) {
+      const auto& [backend, target] = backends.of(root);
+      return counted(
+          root, node,
+          are_together(backends, root, node) ? (backend->*may_fuse)(root, node, target) : kOtherBackend,
+          reports);
+    };
   };
   const auto precision = [backends, reports](const PrecisionSite& site) {
     return choose_precision(site, backends, reports);
@@ -117,7 +110,7 @@ std::vector<Pass> pipeline_for(const EngineBackends& backends, NodeReports* repo
     return quantized_multiple(node, backends, reports);
   };
   return pipeline({.layouts = layouts,
-                   .fuse = {may_take_consumer, may_take_producer},
+                   .fuse = {fusion_by(&Backend::may_fuse_consumer), fusion_by(&Backend::may_fuse_producer)},
                    .precision = precision,
                    .quantized = quantized},
                   own_passes(backends, reports));

@@ -107,8 +107,7 @@ class Graph {
   // stored result types, source line, name and side.
   Node* add_copy(const Node& node, std::vector<Value*> operands);
 
-  // New nodes go before `node` and inherit its source line, name and side, until the scope
-  // ends.
+  // New nodes go before `node` and inherit its source line, name and side, until the scope ends.
   class InsertBefore {
    public:
     InsertBefore(Graph& graph, Node* node);
@@ -139,6 +138,8 @@ class Graph {
   Side current_side = Side::kAny;
 
  private:
+  // With the current source line, name and side; not yet checked, and in no graph.
+  std::unique_ptr<Node> start_node(const Op& op, std::vector<Value*> operands, AttributeValues values) const;
   Node* insert(std::unique_ptr<Node> node, std::vector<TensorType> types);
   std::string unique_name(const std::string& wanted);
 

@@ -72,21 +72,24 @@ std::vector<TensorType> infer_types(const Node& node) {
 
 }  // namespace
 
-Node* Graph::add(const Op& op, std::vector<Value*> operands, AttributeValues values) {
+std::unique_ptr<Node> Graph::start_node(const Op& op, std::vector<Value*> operands,
+                                        AttributeValues values) const {
   auto node = make_node(op, std::move(operands), std::move(values));
   node->source = current_source;
   node->name = current_name;
   node->side = current_side;
+  return node;
+}
+
+Node* Graph::add(const Op& op, std::vector<Value*> operands, AttributeValues values) {
+  auto node = start_node(op, std::move(operands), std::move(values));
   check(*node, {});
   std::vector<TensorType> types = infer_types(*node);
   return insert(std::move(node), std::move(types));
 }
 
 Value* Graph::add_constant(Tensor tensor) {
-  auto node = make_node(ops::constant, {}, {});
-  node->source = current_source;
-  node->name = current_name;
-  node->side = current_side;
+  auto node = start_node(ops::constant, {}, {});
   node->literal = std::make_shared<const Tensor>(std::move(tensor));
   std::vector<TensorType> types = infer_types(*node);
   return insert(std::move(node), std::move(types))->results[0];
@@ -94,10 +97,7 @@ Value* Graph::add_constant(Tensor tensor) {
 
 Node* Graph::add_with_graphs(const Op& op, std::vector<Value*> operands, AttributeValues values,
                              std::vector<Graph> graphs, std::vector<TensorType> results) {
-  auto node = make_node(op, std::move(operands), std::move(values));
-  node->source = current_source;
-  node->name = current_name;
-  node->side = current_side;
+  auto node = start_node(op, std::move(operands), std::move(values));
   for (Graph& graph : graphs) node->graphs.push_back(std::make_unique<Graph>(std::move(graph)));
   check(*node, results);
   return insert(std::move(node), std::move(results));

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "partition/choose_sides.h"
 
-#include <fnmatch.h>
-
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -12,16 +10,13 @@
 #include "ops/alias.h"
 #include "partition/minimum_cut.h"
 #include "support/error.h"
+#include "support/name_pattern.h"
 
 namespace ingot::core {
 namespace {
 
-bool fits(const std::string& pattern, std::string_view name) {
-  return fnmatch(pattern.c_str(), std::string(name).c_str(), 0) == 0;
-}
-
 bool names(const BackendChoice& choice, const Node& node) {
-  return fits(choice.pattern, node.name) || fits(choice.pattern, node.op->name);
+  return fits_pattern(choice.pattern, node.name) || fits_pattern(choice.pattern, node.op->name);
 }
 
 // Those around it decide for what is inside of a branch or loop.
@@ -44,6 +39,7 @@ void set_named_sides(Graph& graph, const std::vector<BackendChoice>& choices, co
 struct Judged {
   Node* node;
   Side only = Side::kAny;  // where it has to run
+  bool named = false;      // by backend_of
   double device_ns = 0, host_ns = 0;
   std::string reason;  // for the host, if the device does not run it, or slowly
 };
@@ -55,15 +51,16 @@ double time_of(const Node& node, const Support& support, const BackendTarget& on
 Judged judge(Node& node, const EngineBackends& backends, const SymbolValues& sizes) {
   const BackendTarget &device = backends.own(), &host = *backends.host();
   constexpr std::string_view kNamed = "backend_of names it";
+  const bool named = node.side != Side::kAny;
   if (alias_offset(node))
-    return {.node = &node, .only = node.side, .reason = std::string(node.side == Side::kAny ? "" : kNamed)};
+    return {.node = &node, .only = node.side, .named = named, .reason = std::string(named ? kNamed : "")};
   const Support own = device.backend->supports(node, sizes, device.target);
   const Support other = host.backend->supports(node, sizes, host.target);
-  Judged judged{.node = &node, .only = node.side, .reason = own.reason};
+  Judged judged{.node = &node, .only = node.side, .named = named, .reason = own.reason};
   if (own.runs_on_host) {
     judged.only = Side::kHost;
     judged.reason = "a routine of the host computes it";
-  } else if (node.side != Side::kAny) {
+  } else if (named) {
     judged.reason = kNamed;
   } else if (own.answer == Support::Answer::kNo) {
     judged.only = other.answer == Support::Answer::kNo ? Side::kDevice : Side::kHost;
@@ -174,7 +171,7 @@ std::vector<std::string> set_named_sides(Graph& graph, const EngineBackends& bac
             backends.are_two() ? " and its host" : " alone"),
         backends.are_two()
             ? fmt::format("use \"{}\" or \"cpu\"", backends.own().target.backend)
-            : "build for a device with a Ingot that has the compiler for CPUs, or leave the option out");
+            : "build for a device with an Ingot that has the compiler for CPUs, or leave the option out");
   }
   std::vector<bool> used(choices.size());
   set_named_sides(graph, choices, sides, used, std::nullopt);
@@ -190,22 +187,20 @@ void choose_sides(Graph& graph, const EngineBackends& backends, const std::set<c
   if (!backends.are_two()) return;
   const SymbolValues sizes = typical_sizes(graph.symbols);
   std::vector<Judged> judged;
-  std::vector<bool> is_named;
   bool is_divided = false;
   for (const auto& node : graph.nodes()) {
     const Traits traits = node->op->traits;
     if (traits.has(Trait::kSource) || traits.has(Trait::kControlFlow)) continue;
-    is_named.push_back(node->side != Side::kAny);
     judged.push_back(judge(*node, backends, sizes));
     is_divided = is_divided || judged.back().only == Side::kHost || !judged.back().reason.empty();
   }
   if (!is_divided) return;
   Division(graph, judged, once).run();
-  for (size_t i = 0; i < judged.size(); ++i) {
-    const Node& node = *judged[i].node;
-    if (node.side != Side::kHost && !is_named[i]) continue;
+  for (const Judged& each : judged) {
+    const Node& node = *each.node;
+    if (node.side != Side::kHost && !each.named) continue;
     chosen.push_back({node.name, std::string(node.op->name), node.source.to_string(),
-                      std::string(backends.of(node).backend->name()), reason_of(judged[i])});
+                      std::string(backends.of(node).backend->name()), reason_of(each)});
   }
 }
 

@@ -25,12 +25,17 @@ const Backend& find_backend(std::span<const Backend* const> backends, std::strin
                   fmt::format("backends here: {}", known.empty() ? "none" : known));
 }
 
+const Backend* host_backend(std::span<const Backend* const> backends) {
+  const auto found = std::ranges::find(backends, kHostBackend, &Backend::name);
+  return found == backends.end() ? nullptr : *found;
+}
+
 EngineBackends::EngineBackends(std::span<const Backend* const> backends, const Target& target)
     : EngineBackends(find_backend(backends, target.backend), target) {
-  const auto host = std::ranges::find(backends, kHostBackend, &Backend::name);
+  const Backend* host = host_backend(backends);
   const bool has_device = device_.backend->place().kind == Place::Kind::kDevice;
-  if (!has_device || target.host_device.empty() || host == backends.end()) return;
-  host_ = {*host, target};
+  if (!has_device || target.host_device.empty() || host == nullptr) return;
+  host_ = {host, target};
   host_.target.backend = kHostBackend;
   host_.target.device = target.host_device;
   host_.target.level = std::min(target.level, kUntimedLevel);  // tactics of the device are timed

@@ -13,6 +13,9 @@ namespace ingot::core {
 // UserError INGOT-U003 lists the available backends.
 const Backend& find_backend(std::span<const Backend* const> backends, std::string_view name);
 
+// The CPU's, which compiles for the host of a device; null: it is not one of them.
+const Backend* host_backend(std::span<const Backend* const> backends);
+
 // A backend, and the target that it compiles for.
 struct BackendTarget {
   const Backend* backend;

@@ -2,12 +2,11 @@
 #include "passes/check_disabled.h"
 
 #include <fmt/core.h>
-#include <fnmatch.h>
-
 #include <algorithm>
 
 #include "passes/pipeline.h"
 #include "support/error.h"
+#include "support/name_pattern.h"
 #include "support/text.h"
 
 namespace ingot::core {
@@ -23,9 +22,8 @@ void check_rule(const Pass& pass, const std::string& rule) {
   if (pass.rules.empty())
     throw UserError("INGOT-U004", fmt::format("the pass \"{}\" has no rules", pass.name),
                     fmt::format("\"{}\" turns off all of it", pass.name));
-  const bool is_known = std::ranges::any_of(pass.rules, [&](std::string_view known) {
-    return fnmatch(rule.c_str(), std::string(known).c_str(), 0) == 0;
-  });
+  const bool is_known =
+      std::ranges::any_of(pass.rules, [&](std::string_view known) { return fits_pattern(rule, known); });
   if (is_known) return;
   throw UserError("INGOT-U004", fmt::format("the pass \"{}\" has no rule \"{}\"", pass.name, rule),
                   nearest_or(rule, pass.rules, "`ingot opt --list` lists all"));

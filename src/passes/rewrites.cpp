@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "passes/rewrites.h"
 
-#include <fnmatch.h>
-
 #include <algorithm>
 #include <utility>
+
+#include "support/name_pattern.h"
 
 namespace ingot::core {
 namespace {
 
-bool fits_pattern(const std::string& pattern, std::string_view name) {
-  return pattern.empty() || fnmatch(pattern.c_str(), std::string(name).c_str(), 0) == 0;
+bool is_meant(const std::string& pattern, std::string_view name) {
+  return pattern.empty() || fits_pattern(pattern, name);
 }
 
 }  // namespace
 
-bool Disabled::has_node(const Node& node) const { return fits_pattern(nodes, node.name); }
+bool Disabled::has_node(const Node& node) const { return is_meant(nodes, node.name); }
 
 Disabled parse_disabled(std::string_view entry) {
   const size_t at = std::min(entry.find('@'), entry.size());
@@ -37,9 +37,8 @@ Rewrites::Rewrites(std::string_view pass, const std::vector<Disabled>& disabled,
 
 bool Rewrites::is_disabled(const Node& node, std::string_view rule) const {
   if (only_ && !only_(node)) return true;
-  return std::ranges::any_of(disabled_, [&](const Disabled& entry) {
-    return fits_pattern(entry.rule, rule) && entry.has_node(node);
-  });
+  return std::ranges::any_of(
+      disabled_, [&](const Disabled& entry) { return is_meant(entry.rule, rule) && entry.has_node(node); });
 }
 
 bool Rewrites::allow(const Node& node, std::string_view rule) {

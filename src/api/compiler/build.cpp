@@ -209,11 +209,8 @@ void resolve_devices(Target& target) {
   const bool is_device = backend.place().kind == Place::Kind::kDevice;
   if (is_device && target.device == target.host_device) target.device.clear();
   target.device = backend.device(target.device);
-  const auto host = std::ranges::find(backends(), "cpu", &Backend::name);
-  if (!is_device || host == backends().end())
-    target.host_device.clear();
-  else
-    target.host_device = (*host)->device(target.host_device);
+  const Backend* host = host_backend(backends());
+  target.host_device = is_device && host != nullptr ? host->device(target.host_device) : "";
 }
 
 }  // namespace

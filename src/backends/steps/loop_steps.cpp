@@ -37,8 +37,11 @@ double loop_steps(const Node& node, const SymbolValues& sizes) {
 double moved_bytes(const Node& node, const SymbolValues& sizes) {
   double bytes = 0;
   for (const auto* values : {&node.operands, &node.results}) {
-    for (const Value* value : *values)
-      bytes += value == nullptr ? 0 : static_cast<double>(evaluate(storage_bytes(value->type), sizes));
+    for (const Value* value : *values) {
+      if (value == nullptr) continue;
+      const auto elements = static_cast<double>(evaluate(element_count(value->type), sizes));
+      bytes += elements * bit_width(value->type.dtype) / 8;
+    }
   }
   return bytes;
 }

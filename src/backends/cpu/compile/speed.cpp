@@ -31,20 +31,6 @@ constexpr double kCache = 16 << 20;  // bytes that stay in caches between two no
 // Predictions are only this accurate: nodes closer to the peer count as fast.
 constexpr double kNotable = 1.1;
 
-double elements(const Value* value, const SymbolValues& sizes) {
-  return value == nullptr ? 0 : static_cast<double>(evaluate(element_count(value->type), sizes));
-}
-
-double bytes(const Node& node, const SymbolValues& sizes) {
-  double sum = 0;
-  for (const auto* values : {&node.operands, &node.results}) {
-    for (const Value* value : *values) {
-      if (value != nullptr) sum += elements(value, sizes) * bit_width(value->type.dtype) / 8;
-    }
-  }
-  return sum;
-}
-
 double moving_time(double bytes) { return bytes / (bytes <= kCache ? kCachedBytes : kBytes); }
 
 // One reason for being slow. Both rates are in steps per nanosecond, on one thread.
@@ -367,7 +353,7 @@ Support judge_speed(const Node& node, const SymbolValues& sizes, const Target& t
     if (reason.empty()) continue;
     // The rates of routines include their memory traffic: expanded indices take no memory.
     const double work = loop_steps(node, sizes),
-                 moved = node.op->lower == nullptr ? 0 : moving_time(bytes(node, sizes));
+                 moved = node.op->lower == nullptr ? 0 : moving_time(moved_bytes(node, sizes));
     const double own = std::max(work / row.own_rate(node, target), moved);
     const double peer = std::max(work / row.peer_rate(node, target), row.peer_bytes * moved);
     if (own < kNotable * peer || own < peer + kPeerCall) return {};
@@ -380,7 +366,7 @@ double predicted_ns(const Node& node, const SymbolValues& sizes) {
   constexpr double kCall = 2000, kLoopSteps = 1;  // ns, and per ns
   const bool multiplies = node.op->traits.has(Trait::kContraction);
   const double computing = loop_steps(node, sizes) / (multiplies ? kPeerProducts : kLoopSteps);
-  return kCall + computing + moving_time(bytes(node, sizes));
+  return kCall + computing + moving_time(moved_bytes(node, sizes));
 }
 
 }  // namespace ingot::core::cpu

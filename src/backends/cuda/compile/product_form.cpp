@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cuda/compile/product_form.h"
+
 #include "backends/cuda/compile/float_products_text.h"
 #include "backends/cuda/compile/operand_text.h"
 #include "backends/cuda/compile/persistent_text.h"

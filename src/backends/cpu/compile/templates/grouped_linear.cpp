@@ -128,16 +128,8 @@ class GroupedKernel {
   MatrixRows matrix_rows(llvm::Value* row, llvm::Value* rows) {
     const MatrixRows packed{converted(), number(packed_row_bytes(problem_.steps()))};
     llvm::Value* bytes = number(row_bytes(problem_.tile.a, problem_.depth));
-    const auto row_at = [&](llvm::Value* i) {
-      return scaffold_.byte_at(scaffold_.buffers[0], builder_.CreateNSWMul(i, bytes));
-    };
-    return choose_rows(scaffold_, {row_at(row), bytes}, packed, rows, number(problem_.steps()), [&] {
-      emit_loop(builder_, number(0), rows, 1, [&](llvm::Value* i) {
-        pack_words(scaffold_, row_at(builder_.CreateNSWAdd(row, i)),
-                   scaffold_.byte_at(packed.start, builder_.CreateNSWMul(i, packed.stride)),
-                   number(problem_.steps()));
-      });
-    });
+    llvm::Value* first = scaffold_.byte_at(scaffold_.buffers[0], builder_.CreateNSWMul(row, bytes));
+    return choose_rows(scaffold_, {first, bytes}, packed, rows, number(problem_.steps()));
   }
 
   void emit_tiles(const TileFunctions& tiles, llvm::Value* b, llvm::Value* stored, llvm::Value* panel,

@@ -97,12 +97,7 @@ class MatmulKernel {
                             scaffold_.dims.emit(packed_row_bytes(problem_.steps()))};
     const MatrixRows stored{a.at(builder_, row, number(0)),
                             scaffold_.times(a.row_stride, bit_width(problem_.tile.a) / 8)};
-    return choose_rows(scaffold_, stored, packed, rows, steps_, [&] {
-      emit_loop(builder_, number(0), rows, 1, [&](llvm::Value* i) {
-        pack_words(scaffold_, a.at(builder_, builder_.CreateNSWAdd(row, i), number(0)),
-                   scaffold_.byte_at(packed.start, builder_.CreateNSWMul(i, packed.stride)), steps_);
-      });
-    });
+    return choose_rows(scaffold_, stored, packed, rows, steps_);
   }
 
   void emit_item(llvm::Value* first, llvm::Value* column) {

@@ -179,6 +179,19 @@ MatrixRows choose_rows(Scaffold& scaffold, const MatrixRows& in_memory, const Ma
           builder.CreateSelect(packs, packed.stride, in_memory.stride)};
 }
 
+MatrixRows choose_rows(Scaffold& scaffold, const MatrixRows& in_memory, const MatrixRows& packed,
+                       llvm::Value* rows, llvm::Value* words) {
+  Builder& builder = scaffold.builder;
+  const auto row_of = [&](const MatrixRows& all, llvm::Value* row) {
+    return scaffold.byte_at(all.start, builder.CreateNSWMul(row, all.stride));
+  };
+  return choose_rows(scaffold, in_memory, packed, rows, words, [&] {
+    emit_loop(builder, scaffold.number(0), rows, 1, [&](llvm::Value* row) {
+      pack_words(scaffold, row_of(in_memory, row), row_of(packed, row), words);
+    });
+  });
+}
+
 void emit_matrix_tile(Builder& builder, const TileShape& shape, const TileCall& call, bool prefetch) {
   MatrixTile{builder, shape, call, prefetch}.emit();
 }

@@ -47,6 +47,9 @@ void pack_words(Scaffold& scaffold, llvm::Value* from, llvm::Value* to, llvm::Va
 // ones at `packed`, which `pack` writes.
 MatrixRows choose_rows(Scaffold& scaffold, const MatrixRows& in_memory, const MatrixRows& packed,
                        llvm::Value* rows, llvm::Value* words, const std::function<void()>& pack);
+// The same where packed rows are copies of those in memory.
+MatrixRows choose_rows(Scaffold& scaffold, const MatrixRows& in_memory, const MatrixRows& packed,
+                       llvm::Value* rows, llvm::Value* words);
 
 // The body of a function for shape.rows rows, all of them readable.
 void emit_matrix_tile(Builder& builder, const TileShape& shape, const TileCall& call, bool prefetch);
