@@ -55,10 +55,10 @@ def measure() -> dict[int, float]:
 
 
 def main() -> None:
-    ways = {"peers": measure()}
+    taken = measure()
     if os.environ.get("INGOT_PEER_MEMORY") == "0":
         if os.environ["RANK"] == "0":
-            print(json.dumps(ways["peers"]), flush=True)
+            print(json.dumps(taken), flush=True)
         os._exit(0)
     port = int(os.environ["MASTER_PORT"]) + 1
     other = {
@@ -72,7 +72,7 @@ def main() -> None:
     )
     if os.environ["RANK"] == "0":
         nccl = json.loads(run.stdout.splitlines()[-1])
-        for kilobytes, us in ways["peers"].items():
+        for kilobytes, us in taken.items():
             print(f"{kilobytes:4} KB: peers {us:6.2f} us, NCCL {nccl[str(kilobytes)]:6.2f}", flush=True)
     os._exit(0)  # graphs hold torch's communicator, whose end would wait for them
 

@@ -16,8 +16,6 @@ import torch
 import torch.distributed as dist
 import torch.distributed._functional_collectives as funcol
 
-needs_nvrtc = pytest.mark.skipif(not os.environ.get("INGOT_NVRTC"), reason="there is no NVRTC")
-
 DTYPES = tuple(
     getattr(torch, name)
     for name in ["float32", "float64", "float16", "int64", "int32", "int8", "uint8", "bool", "int16"]

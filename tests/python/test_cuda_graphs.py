@@ -8,10 +8,9 @@ import copy
 import ingot
 import pytest
 import torch
+from gpu_targets import needs_gpu
 from ingot.devices import architecture
 from lacking import negated
-
-needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
 
 
 class Counts(torch.nn.Module):

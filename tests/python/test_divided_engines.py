@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 import torch
 from errors.inputs import INGOT
+from gpu_targets import needs_nvrtc
 
-pytestmark = pytest.mark.skipif(not os.environ.get("INGOT_NVRTC"), reason="there is no NVRTC")
+pytestmark = needs_nvrtc
 
 
 class Layers(torch.nn.Module):

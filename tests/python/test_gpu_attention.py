@@ -6,16 +6,13 @@ Without a GPU engines are built.
 
 from __future__ import annotations
 
-import os
-
 import ingot
 import pytest
 import torch
-from ingot.devices import architecture
+from gpu_targets import DEVICE, HAS_GPU, needs_nvrtc
 from torch import nn
 
-pytestmark = pytest.mark.skipif(not os.environ.get("INGOT_NVRTC"), reason="there is no NVRTC")
-_HAS_GPU = torch.cuda.is_available()
+pytestmark = needs_nvrtc
 
 # Heads, heads of keys, queries, keys, width, and the mask's shape. Rows of 16 bytes are read 16 keys at a time.
 _CASES = {
@@ -47,9 +44,8 @@ def _arguments(case: str) -> tuple[torch.Tensor, ...]:
 @pytest.mark.parametrize("case", list(_CASES))
 def test_masks_of_bools(case: str) -> None:
     args = _arguments(case)
-    device = f"cuda:{architecture()}" if _HAS_GPU else "cuda:sm_90a"
-    engine = ingot.build(torch.export.export(Attention(), args), device=device)
-    if not _HAS_GPU:
+    engine = ingot.build(torch.export.export(Attention(), args), device=DEVICE)
+    if not HAS_GPU:
         return
     q, k, v, mask = (value.cuda() for value in args)
     exact = Attention()(q.double(), k.double(), v.double(), mask)

@@ -9,12 +9,13 @@ import copy
 import ingot
 import pytest
 import torch
+from gpu_targets import needs_gpu
 from ingot.devices import architecture
 from models.sequence import LlamaStep, initialize
 from torch import nn
 from torch.nn import functional
 
-pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
+pytestmark = needs_gpu
 
 
 class _Chunks(nn.Module):

@@ -14,10 +14,10 @@ import ingot
 import pytest
 import torch
 from errors.inputs import INGOT
+from gpu_targets import needs_nvrtc
 from ingot import devices, gpus
 from ingot.settings import Settings
 
-needs_nvrtc = pytest.mark.skipif(not os.environ.get("INGOT_NVRTC"), reason="there is no NVRTC")
 needs_two = pytest.mark.skipif(torch.cuda.device_count() < 2, reason="there are not two GPUs")
 
 # Run by a process with the fake driver: what calls leave behind on each GPU, and in the calling thread.

@@ -18,11 +18,11 @@ from collective_engines import (
     folder,
     machine,
     names_of,
-    needs_nvrtc,
     run_as_threads,
     run_threads,
 )
 from errors.inputs import INGOT
+from gpu_targets import needs_nvrtc
 
 __all__ = ["folder", "machine"]  # fixtures
 pytestmark = needs_nvrtc

@@ -14,12 +14,11 @@ import pytest
 import test_control_flow as models
 import torch
 from errors.inputs import INGOT
+from gpu_targets import needs_gpu, needs_nvrtc
 from whole_models import WHOLE, assert_same
 
-_HAS_GPU = torch.cuda.is_available()
 
-
-@pytest.mark.skipif(not os.environ.get("INGOT_NVRTC"), reason="there is no NVRTC")
+@needs_nvrtc
 class TestWithoutAGpu:
     @pytest.mark.parametrize(
         ("model", "shape", "kind"),
@@ -56,7 +55,7 @@ class TestWithoutAGpu:
             assert "0 allocations left" in done.stderr
 
 
-@pytest.mark.skipif(not _HAS_GPU, reason="there is no GPU")
+@needs_gpu
 class TestOnAGpu:
     def _check(self, model: torch.nn.Module, calls: list[tuple[torch.Tensor, ...]]) -> None:
         model = model.eval().cuda()

@@ -14,10 +14,9 @@ import numpy as np
 import pytest
 import torch
 from errors.inputs import INGOT
+from gpu_targets import HAS_GPU, needs_gpu, needs_nvrtc
 
-pytestmark = pytest.mark.skipif(not os.environ.get("INGOT_NVRTC"), reason="there is no NVRTC")
-
-_HAS_GPU = torch.cuda.is_available()
+pytestmark = needs_nvrtc
 
 
 class Mixed(torch.nn.Module):
@@ -62,7 +61,7 @@ def test_files_say_what_they_are_for(engine_file: Path) -> None:
     assert {step["backend"] for step in inspected["main"]["steps"] if step["kind"] == "kernel"} == {"cuda"}
 
 
-@pytest.mark.skipif(_HAS_GPU, reason="there is a GPU")
+@pytest.mark.skipif(HAS_GPU, reason="there is a GPU")
 def test_machines_without_a_gpu_say_so(engine_file: Path) -> None:
     done = _run("run", engine_file, "--shapes", "x:2x8x9x9")
     assert done.returncode == 1
@@ -213,12 +212,12 @@ def test_tactics_are_timed_where_there_is_the_gpu(fake_driver: Path, tmp_path: P
     found = [line.split("\t") for line in tactics.read_text().splitlines()[1:]]
     assert {row[0] for row in found} == {"fake GPU"}
     assert any("convolution" in row[4] for row in found)
-    if not _HAS_GPU:
+    if not HAS_GPU:
         done = _run("build", model, "-o", tmp_path / "predicted.ingot", *options, "--json")
         assert "cannot run the engine" in json.loads(done.stdout)["tuning"]["note"]
 
 
-@pytest.mark.skipif(_HAS_GPU, reason="there is a GPU")
+@pytest.mark.skipif(HAS_GPU, reason="there is a GPU")
 @pytest.mark.parametrize("gpu", [0, 1])
 def test_graphs_on_a_gpu_are_for_that_gpu(monkeypatch: pytest.MonkeyPatch, gpu: int) -> None:
     """What the graph says of its tensors decides: no GPU is needed to ask."""
@@ -256,7 +255,7 @@ def test_graphs_on_a_gpu_are_for_that_gpu(monkeypatch: pytest.MonkeyPatch, gpu: 
     assert set(devices.refused(module, inputs, old)) == {moved, far, back}
 
 
-@pytest.mark.skipif(not _HAS_GPU, reason="there is no GPU")
+@needs_gpu
 class TestModelsOnTheGpu:
     def test_torch_compile(self) -> None:
         model = Mixed().eval().half().cuda()

@@ -10,7 +10,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from collective_engines import RANKS, Machine, folder, machine, needs_nvrtc
+from collective_engines import RANKS, Machine, folder, machine
+from gpu_targets import needs_nvrtc
 
 __all__ = ["folder", "machine"]  # fixtures
 pytestmark = needs_nvrtc

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,11 +10,11 @@ import ingot
 import pytest
 import torch
 from accuracy import assert_accurate
+from gpu_targets import needs_gpu, needs_nvrtc
 from narrow_layers import DEPTH, FORMATS, exact, layer
 from torchao.utils import unwrap_tensor_subclass
 
-pytestmark = pytest.mark.skipif(not os.environ.get("INGOT_NVRTC"), reason="there is no NVRTC")
-needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
+pytestmark = needs_nvrtc
 
 
 @pytest.fixture(autouse=True)

@@ -6,16 +6,13 @@ Without a GPU engines are built, and their steps looked at.
 
 from __future__ import annotations
 
-import os
-
 import ingot
 import pytest
 import torch
-from ingot.devices import architecture
+from gpu_targets import DEVICE, HAS_GPU, needs_gpu, needs_nvrtc
 from torch import nn
 
-pytestmark = pytest.mark.skipif(not os.environ.get("INGOT_NVRTC"), reason="there is no NVRTC")
-_HAS_GPU = torch.cuda.is_available()
+pytestmark = needs_nvrtc
 
 
 class PreNorm(nn.Module):
@@ -54,8 +51,7 @@ def _seeded(model: nn.Module, dtype: torch.dtype) -> nn.Module:
 
 
 def _build(model: nn.Module, x: torch.Tensor, **options: object) -> ingot.Engine:
-    device = f"cuda:{architecture()}" if _HAS_GPU else "cuda:sm_90a"
-    return ingot.build(torch.export.export(model, (x,)), device=device, **options)
+    return ingot.build(torch.export.export(model, (x,)), device=DEVICE, **options)
 
 
 def _steps(engine: ingot.Engine, operator: str) -> int:
@@ -83,7 +79,7 @@ _CASES = {
 @pytest.mark.parametrize("case", _CASES)
 def test_norms_are_parts_of_products(case: str) -> None:
     kind, shape, inner, dtype, options = _CASES[case]
-    if options and not _HAS_GPU:
+    if options and not HAS_GPU:
         pytest.skip("kernels are timed on a GPU")
     model = _seeded(kind(shape[-1], inner), dtype)
     x = torch.randn(shape, dtype=torch.float32).to(dtype)
@@ -91,7 +87,7 @@ def test_norms_are_parts_of_products(case: str) -> None:
     whole = _build(model, x, disable_passes=["split_norms"])
     assert (_steps(whole, "layer_norm"), _steps(whole, "row_moments")) == (3, 0)
     assert (_steps(engine, "layer_norm"), _steps(engine, "row_moments")) == (1, 2)
-    if _HAS_GPU:
+    if HAS_GPU:
         results = [run(x.cuda()) for run in (engine, whole)]
         split, together = (_error(model, x, result) for result in results)
         assert split <= 1.5 * together + 1
@@ -108,11 +104,11 @@ def test_a_root_mean_square_has_no_mean() -> None:
     x = torch.randn(3, 40, 256).half()
     engine = _build(model, x)
     assert (_steps(engine, "rms_norm"), _steps(engine, "row_mean")) == (1, 0)
-    if _HAS_GPU:
+    if HAS_GPU:
         assert _error(model, x, engine(x.cuda())) < 8
 
 
-@pytest.mark.skipif(not _HAS_GPU, reason="there is no GPU")
+@needs_gpu
 @pytest.mark.parametrize("rows", [40, 700])
 @pytest.mark.parametrize("bias", ["far from zero", "equal"])
 def test_means_of_many_deviations(rows: int, bias: str) -> None:
@@ -130,12 +126,12 @@ def test_means_of_many_deviations(rows: int, bias: str) -> None:
     assert split <= 1.5 * together + 1
 
 
-@pytest.mark.skipif(not _HAS_GPU, reason="there is no GPU")
+@needs_gpu
 def test_any_number_of_rows_and_any_address() -> None:
     model = _seeded(PostNorm(192, 384), torch.float16)
     rows = torch.export.Dim("rows", min=1, max=3000)
     program = torch.export.export(model, (torch.zeros(50, 192).half(),), dynamic_shapes=({0: rows},))
-    engine = ingot.build(program, device=f"cuda:{architecture()}")
+    engine = ingot.build(program, device=DEVICE)
     assert _steps(engine, "row_moments") == 2
     for count in (1, 17, 64, 65, 300, 2999):
         memory = torch.randn(count * 192 + 1, device="cuda").half()
@@ -149,5 +145,5 @@ def test_operators_that_are_not_fused_run_by_themselves() -> None:
     x = torch.randn(32, 96).half()
     apart = _build(model, x, disable_passes=["fuse"])
     assert _steps(apart, "row_moments") == 2
-    if _HAS_GPU:
+    if HAS_GPU:
         assert _error(model, x, apart(x.cuda())) < 8

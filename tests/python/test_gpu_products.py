@@ -6,16 +6,13 @@ Without a GPU engines are built.
 
 from __future__ import annotations
 
-import os
-
 import ingot
 import pytest
 import torch
-from ingot.devices import architecture
+from gpu_targets import DEVICE, HAS_GPU, needs_nvrtc
 from torch import nn
 
-pytestmark = pytest.mark.skipif(not os.environ.get("INGOT_NVRTC"), reason="there is no NVRTC")
-_HAS_GPU = torch.cuda.is_available()
+pytestmark = needs_nvrtc
 
 # Rows, columns, depth. Predicted are, by their names, tiles that groups of warps have together or take in turns; rows
 # and columns end within a tile.
@@ -65,9 +62,8 @@ def _units(result: torch.Tensor, exact: torch.Tensor, dtype: torch.dtype) -> flo
 def test_many_rows(size: str, end: str) -> None:
     dtype = torch.bfloat16 if end == "gelu" else torch.float16
     model, args = _layer(size, end, dtype)
-    device = f"cuda:{architecture()}" if _HAS_GPU else "cuda:sm_90a"
-    engine = ingot.build(torch.export.export(model, args), device=device)
-    if not _HAS_GPU:
+    engine = ingot.build(torch.export.export(model, args), device=DEVICE)
+    if not HAS_GPU:
         return
     x, residual = (value.cuda() for value in args)
     exact = model.double().cuda()(x.double(), residual.double())

@@ -12,11 +12,10 @@ import ingot
 import pytest
 import torch
 from errors.inputs import INGOT
+from gpu_targets import needs_gpu, needs_nvrtc
 from test_gpu_engines import Mixed
 
 _LISTENER = Path(__file__).with_name("nvtx_listener.cpp")
-_HAS_GPU = torch.cuda.is_available()
-_needs_nvrtc = pytest.mark.skipif(not os.environ.get("INGOT_NVRTC"), reason="there is no NVRTC")
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +33,7 @@ def _run(*command: str | Path, driver: Path | None, **variables: str) -> subproc
     return subprocess.run([INGOT, *command], capture_output=True, text=True, env=environment, check=False)
 
 
-@_needs_nvrtc
+@needs_nvrtc
 def test_profiles_have_the_device(engine: Path, fake_driver: Path) -> None:
     done = _run("profile", engine, "--seconds", "0.02", "--json", driver=fake_driver)
     assert done.returncode == 0, done.stderr
@@ -53,7 +52,7 @@ def test_profiles_have_the_device(engine: Path, fake_driver: Path) -> None:
         assert step["roof_share"] >= least / 1e-6 * 0.999
 
 
-@_needs_nvrtc
+@needs_nvrtc
 def test_benchmarks_say_what_the_kernels_do(engine: Path, fake_driver: Path) -> None:
     done = _run("bench", engine, "--seconds", "0.02", driver=fake_driver)
     assert done.returncode == 0, done.stderr
@@ -62,7 +61,7 @@ def test_benchmarks_say_what_the_kernels_do(engine: Path, fake_driver: Path) -> 
     assert "linear" in done.stdout
 
 
-@_needs_nvrtc
+@needs_nvrtc
 def test_ranges_have_the_names_of_steps(engine: Path, fake_driver: Path, tmp_path: Path) -> None:
     listener = tmp_path / "listener.so"
     subprocess.run(["c++", "-std=c++20", "-shared", "-fPIC", _LISTENER, "-o", listener], check=True)
@@ -81,7 +80,7 @@ def test_ranges_have_the_names_of_steps(engine: Path, fake_driver: Path, tmp_pat
     ]
 
 
-@pytest.mark.skipif(not _HAS_GPU, reason="there is no GPU")
+@needs_gpu
 def test_times_on_a_gpu_are_its_own() -> None:
     """A product of known size: its time is plausible, and no share exceeds what is possible by much."""
     model = torch.nn.Linear(4096, 4096, bias=False).eval().half()

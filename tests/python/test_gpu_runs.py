@@ -7,11 +7,11 @@ import os
 import threading
 
 import ingot
-import pytest
 import torch
+from gpu_targets import needs_gpu
 from ingot.devices import architecture
 
-pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
+pytestmark = needs_gpu
 _RUNS = 100_000 if os.environ.get("INGOT_LONG") == "1" else 2_000
 
 

@@ -12,8 +12,8 @@ import ingot
 import pytest
 import torch
 from errors.inputs import INGOT
+from gpu_targets import needs_gpu, needs_nvrtc
 
-_HAS_GPU = torch.cuda.is_available()
 _BUDGETS = ("100%", "75%", "50%", "25%", 0)
 
 
@@ -66,7 +66,7 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.mark.skipif(not os.environ.get("INGOT_NVRTC"), reason="there is no NVRTC")
+@needs_nvrtc
 class TestOnADriverThatComputesNothing:
     def _bench(self, engine: Path, driver: Path, *options: str) -> subprocess.CompletedProcess[str]:
         command = [INGOT, "bench", engine, "--warmup", "4", "--seconds", "0.02", *options]
@@ -89,7 +89,7 @@ class TestOnADriverThatComputesNothing:
         assert "INGOT-U336" in done.stderr
 
 
-@pytest.mark.skipif(not _HAS_GPU, reason="there is no GPU")
+@needs_gpu
 class TestOnAGpu:
     @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
     def test_results_do_not_change(self, dtype: torch.dtype) -> None:
