@@ -4,8 +4,8 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <map>
 #include <set>
+#include <unordered_map>
 #include <unordered_set>
 
 #include "ir/bound_symbol.h"
@@ -92,7 +92,7 @@ class Verifier {
     for (const Value* operand : node.operands) {
       if (operand == nullptr) continue;
       require(defined_.contains(operand), "{} uses a value before its definition", node.op->name);
-      ++uses_[operand][&node];
+      uses_[operand].push_back(&node);
     }
     require_none(operand_problem(*node.op, node.operands));
     require_none(attribute_problem(*node.op, node.values));
@@ -130,18 +130,19 @@ class Verifier {
             inferred.size(), node.results.size());
     for (size_t i = 0; i < inferred.size(); ++i) {
       const TensorType& stored = node.results[i]->type;
-      require(stored.dtype == inferred[i].dtype && stored.shape == inferred[i].shape,
-              "%{} is {}, but stored as {}", node.results[i]->name, to_string(inferred[i]),
+      if (stored.dtype == inferred[i].dtype && stored.shape == inferred[i].shape) continue;
+      require(false, "%{} is {}, but stored as {}", node.results[i]->name, to_string(inferred[i]),
               to_string(stored));
     }
   }
 
   void check_users(const Value& value) const {
-    std::map<const Node*, int> listed;
-    for (const Node* user : value.users) ++listed[user];
-    const auto used = uses_.find(&value);
-    require(listed == (used == uses_.end() ? std::map<const Node*, int>{} : used->second),
-            "the list of users of %{} is wrong", value.name);
+    const auto found = uses_.find(&value);
+    std::vector<const Node*> used = found == uses_.end() ? std::vector<const Node*>() : found->second;
+    std::vector<const Node*> listed(value.users.begin(), value.users.end());
+    std::ranges::sort(used);
+    std::ranges::sort(listed);
+    require(listed == used, "the list of users of %{} is wrong", value.name);
   }
 
   const Graph& graph_;
@@ -151,7 +152,7 @@ class Verifier {
   const Node* node_ = nullptr;  // being checked
   std::unordered_set<const Value*> defined_;
   std::unordered_set<std::string> names_;
-  std::map<const Value*, std::map<const Node*, int>> uses_;
+  std::unordered_map<const Value*, std::vector<const Node*>> uses_;  // once for each operand
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include "loops/index_facts.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace ingot::core::loops {
 namespace {
@@ -80,18 +81,13 @@ Dim IndexFacts::simplify(const Dim& dim) const {
     const auto last = last_.find(dim.symbol_name());
     return last != last_.end() && last->second == Dim(0) ? Dim(0) : dim;
   }
-  const auto operands = dim.operands();
-  Dim result = simplify(operands[0]);
-  for (const Dim& operand : operands.subspan(1)) {
-    const Dim next = simplify(operand);
-    if (dim.kind() == Dim::Kind::kFloorDivide)
-      result = simplify_quotient(result, next);
-    else if (dim.kind() == Dim::Kind::kModulo)
-      result = simplify_remainder(result, next);
-    else
-      result = combine(dim.kind(), result, next);
-  }
-  return result;
+  std::vector<Dim> operands;
+  for (const Dim& operand : dim.operands()) operands.push_back(simplify(operand));
+  if (dim.kind() == Dim::Kind::kFloorDivide) return simplify_quotient(operands[0], operands[1]);
+  if (dim.kind() == Dim::Kind::kModulo) return simplify_remainder(operands[0], operands[1]);
+  if (std::ranges::equal(operands, dim.operands())) return dim;
+  return std::accumulate(operands.begin() + 1, operands.end(), operands[0],
+                         [&](const Dim& a, const Dim& b) { return combine(dim.kind(), a, b); });
 }
 
 std::optional<Dim> stride_along(const Dim& offset, const std::string& variable) {

@@ -59,7 +59,14 @@ struct Region {
   Node* moments = nullptr;  // of what `last` computes: one more result
 };
 
-using Membership = std::map<const Node*, const Region*>;
+// What decides how regions grow, and the region of each node that has one.
+struct Fusion {
+  const Graph& graph;
+  const FuseRules& rules;
+  Rewrites& rewrites;
+  std::map<const Node*, const Region*> taken;
+  AliasOffsets aliases;
+};
 
 Node* only_user(const Graph& graph, const Node& node) {
   if (node.results.size() != 1 || graph.is_output(node.results[0])) return nullptr;
@@ -69,12 +76,11 @@ Node* only_user(const Graph& graph, const Node& node) {
 }
 
 // Follows the chain of elementwise consumers while there is only one.
-void take_consumers(const Graph& graph, Region& region, const Membership& taken, const FuseRules& rules,
-                    Rewrites& rewrites) {
-  while (Node* user = only_user(graph, *region.last)) {
-    const bool fits = is_elementwise(*user) && user->results.size() == 1 && !taken.contains(user) &&
-                      !alias_offset(*user) && !must_round(*region.last) &&
-                      rules.may_take_consumer(*region.root, *user) && rewrites.allow(*user);
+void take_consumers(Region& region, Fusion& fusion) {
+  while (Node* user = only_user(fusion.graph, *region.last)) {
+    const bool fits = is_elementwise(*user) && user->results.size() == 1 && !fusion.taken.contains(user) &&
+                      !fusion.aliases.of(*user) && !must_round(*region.last) &&
+                      fusion.rules.may_take_consumer(*region.root, *user) && fusion.rewrites.allow(*user);
     if (!fits) return;
     region.nodes.insert(user);
     region.last = user;
@@ -82,11 +88,11 @@ void take_consumers(const Graph& graph, Region& region, const Membership& taken,
 }
 
 // The moments of the rows that a contraction ends with, which others read too.
-void take_moments(Region& region, const Membership& taken, const FuseRules& rules, Rewrites& rewrites) {
+void take_moments(Region& region, Fusion& fusion) {
   if (!region.root->op->traits.has(Trait::kContraction) || region.last->results.size() != 1) return;
   for (Node* user : region.last->results[0]->users) {
-    if (user->op != &ops::row_moments || taken.contains(user)) continue;
-    if (!rules.may_take_consumer(*region.root, *user) || !rewrites.allow(*user)) continue;
+    if (user->op != &ops::row_moments || fusion.taken.contains(user)) continue;
+    if (!fusion.rules.may_take_consumer(*region.root, *user) || !fusion.rewrites.allow(*user)) continue;
     region.nodes.insert(user);
     region.moments = user;
     return;
@@ -94,31 +100,31 @@ void take_moments(Region& region, const Membership& taken, const FuseRules& rule
 }
 
 // Whether nodes outside of the region use its intermediate results.
-bool is_free(const Graph& graph, const Region& region, const Node& producer, const Membership& taken) {
-  if (taken.contains(&producer) || !is_elementwise(producer)) return false;
+bool is_free(const Region& region, const Node& producer, Fusion& fusion) {
+  if (fusion.taken.contains(&producer) || !is_elementwise(producer)) return false;
   const Value* result = producer.results[0];
   const auto inside = [&](Node* user) { return region.nodes.contains(user); };
-  return !graph.is_output(result) && std::ranges::all_of(result->users, inside) && !alias_offset(producer);
+  return !fusion.graph.is_output(result) && std::ranges::all_of(result->users, inside) &&
+         !fusion.aliases.of(producer);
 }
 
-const Value* view_root(const Value* value) {
-  while (value->producer != nullptr && alias_offset(*value->producer)) value = value->producer->operands[0];
+const Value* view_root(const Value* value, AliasOffsets& aliases) {
+  while (value->producer != nullptr && aliases.of(*value->producer)) value = value->producer->operands[0];
   return value;
 }
 
 // Whether the producer makes, or reads, what the root writes in place: it has to be complete before.
-bool must_be_complete(const Node& root, const Node& producer) {
+bool must_be_complete(const Node& root, const Node& producer, AliasOffsets& aliases) {
   if (!root.op->traits.has(Trait::kInPlace)) return false;
   if (root.operands[0]->producer == &producer) return true;
-  const Value* written = view_root(root.operands[0]);
+  const Value* written = view_root(root.operands[0], aliases);
   return std::ranges::any_of(producer.operands, [&](const Value* operand) {
-    return operand != nullptr && view_root(operand) == written;
+    return operand != nullptr && view_root(operand, aliases) == written;
   });
 }
 
 // Absorbs producers whose users are all inside, and copies generators, to a fixed point.
-void take_producers(const Graph& graph, Region& region, const Membership& taken, const FuseRules& rules,
-                    Rewrites& rewrites) {
+void take_producers(Region& region, Fusion& fusion) {
   std::vector<Node*> pending(region.nodes.begin(), region.nodes.end());
   while (!pending.empty()) {
     Node* node = pending.back();
@@ -126,9 +132,10 @@ void take_producers(const Graph& graph, Region& region, const Membership& taken,
     for (Value* operand : node->operands) {
       Node* producer = operand == nullptr ? nullptr : operand->producer;
       if (producer == nullptr || region.nodes.contains(producer) || must_round(*producer)) continue;
-      if (!is_generator(*producer) && !is_free(graph, region, *producer, taken)) continue;
-      if (must_be_complete(*region.root, *producer)) continue;
-      if (!rules.may_take_producer(*region.root, *producer) || !rewrites.allow(*producer)) continue;
+      if (!is_generator(*producer) && !is_free(region, *producer, fusion)) continue;
+      if (must_be_complete(*region.root, *producer, fusion.aliases)) continue;
+      if (!fusion.rules.may_take_producer(*region.root, *producer) || !fusion.rewrites.allow(*producer))
+        continue;
       region.nodes.insert(producer);
       pending.push_back(producer);
     }
@@ -181,17 +188,18 @@ void build(Graph& graph, const Region& region, const std::vector<Node*>& order) 
 Graph fuse(Graph graph, const FuseRules& rules, Rewrites& rewrites) {
   const std::vector<Node*> order = graph.node_list();
   std::list<Region> regions;
-  Membership taken;
+  Fusion fusion{.graph = graph, .rules = rules, .rewrites = rewrites, .taken = {}, .aliases = {}};
+  const auto& taken = fusion.taken;
   const auto add = [&](Node* root, bool consumers) {
     if (rewrites.is_disabled(*root)) return;
     Region& region = regions.emplace_back(Region{root, root, {root}});
     if (consumers) {
-      take_consumers(graph, region, taken, rules, rewrites);
-      take_moments(region, taken, rules, rewrites);
+      take_consumers(region, fusion);
+      take_moments(region, fusion);
     }
-    take_producers(graph, region, taken, rules, rewrites);
+    take_producers(region, fusion);
     for (Node* node : region.nodes) {
-      if (node == root || !is_generator(*node)) taken.emplace(node, &region);
+      if (node == root || !is_generator(*node)) fusion.taken.emplace(node, &region);
     }
   };
   for (Node* node : order) {
@@ -202,7 +210,7 @@ Graph fuse(Graph graph, const FuseRules& rules, Rewrites& rewrites) {
   }
   for (auto node = order.rbegin(); node != order.rend(); ++node) {
     const bool is_last = is_elementwise(**node) || is_written_in_place(**node);
-    if (is_last && !taken.contains(*node) && !alias_offset(**node)) add(*node, false);
+    if (is_last && !taken.contains(*node) && !fusion.aliases.of(**node)) add(*node, false);
   }
   for (const Region& region : regions) {
     if (region.nodes.size() > 1) build(graph, region, order);

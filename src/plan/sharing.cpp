@@ -33,9 +33,7 @@ const std::optional<Dim>& Sharing::view_offset(const Value* value) {
   static const std::optional<Dim> kNone;
   const Node* producer = value->producer;
   if (producer == nullptr || producer->results.size() != 1) return kNone;
-  const auto known = view_offsets_.find(value);
-  if (known != view_offsets_.end()) return known->second;
-  return view_offsets_.emplace(value, alias_offset(*producer)).first->second;
+  return aliases_.of(*producer);
 }
 
 const Value* Sharing::view_root(const Value* value) {

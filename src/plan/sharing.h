@@ -15,9 +15,9 @@
 #include <climits>
 #include <map>
 #include <optional>
-#include <unordered_map>
 #include <vector>
 
+#include "ops/alias.h"
 #include "plan/plan_input.h"
 
 namespace ingot::core {
@@ -81,7 +81,7 @@ class Sharing {
   const Value* operand_to_take_over(const Value* result, int index);
 
   const PlanInput& input_;
-  std::unordered_map<const Value*, std::optional<Dim>> view_offsets_;
+  AliasOffsets aliases_;
   std::map<const Value*, int> last_use_;  // by view root
   std::map<const Value*, const Value*>
       updates_;  // final values of states, through in-place updates -> the state

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <numeric>
 #include <set>
 
 #include <fmt/core.h>
@@ -151,11 +152,11 @@ Dim substitute(const Dim& dim, const std::map<std::string, Dim>& replacements) {
     const auto found = replacements.find(dim.symbol_name());
     return found == replacements.end() ? dim : found->second;
   }
-  const auto operands = dim.operands();
-  Dim result = substitute(operands[0], replacements);
-  for (const Dim& operand : operands.subspan(1))
-    result = combine(dim.kind(), result, substitute(operand, replacements));
-  return result;
+  std::vector<Dim> operands;
+  for (const Dim& operand : dim.operands()) operands.push_back(substitute(operand, replacements));
+  if (std::ranges::equal(operands, dim.operands())) return dim;
+  return std::accumulate(operands.begin() + 1, operands.end(), operands[0],
+                         [&](const Dim& a, const Dim& b) { return combine(dim.kind(), a, b); });
 }
 
 }  // namespace ingot::core

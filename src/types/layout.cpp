@@ -131,10 +131,11 @@ Dim storage_elements(const Layout& layout, std::span<const Dim> shape) {
 
 Dim storage_offset(const Layout& layout, std::span<const Dim> shape, std::span<const Dim> index) {
   const std::vector<Dim> extents = storage_shape(layout, shape);
-  Dim offset;
-  for (size_t i = 0; i < extents.size(); ++i) {
+  Dim offset, stride = 1;
+  for (size_t i = extents.size(); i-- > 0;) {
     const Dim position = layout.is_row_major() ? index[i] : axis_index(layout.axes[i], index);
-    offset = offset * extents[i] + position;
+    offset = position * stride + offset;
+    stride = extents[i] * stride;
   }
   return offset;
 }
