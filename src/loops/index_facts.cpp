@@ -2,7 +2,8 @@
 #include "loops/index_facts.h"
 
 #include <algorithm>
-#include <numeric>
+
+#include "types/with_operands.h"
 
 namespace ingot::core::loops {
 namespace {
@@ -85,9 +86,7 @@ Dim IndexFacts::simplify(const Dim& dim) const {
   for (const Dim& operand : dim.operands()) operands.push_back(simplify(operand));
   if (dim.kind() == Dim::Kind::kFloorDivide) return simplify_quotient(operands[0], operands[1]);
   if (dim.kind() == Dim::Kind::kModulo) return simplify_remainder(operands[0], operands[1]);
-  if (std::ranges::equal(operands, dim.operands())) return dim;
-  return std::accumulate(operands.begin() + 1, operands.end(), operands[0],
-                         [&](const Dim& a, const Dim& b) { return combine(dim.kind(), a, b); });
+  return with_operands(dim, operands);
 }
 
 std::optional<Dim> stride_along(const Dim& offset, const std::string& variable) {

@@ -10,7 +10,8 @@
 namespace ingot::core {
 
 std::optional<Dim> alias_offset(const Node& node) {
-  if (!node.op->traits.has(Trait::kView) || node.operands.size() != 1) return std::nullopt;
+  if (!node.op->traits.has(Trait::kView) || node.operands.size() != 1 || node.results.size() != 1)
+    return std::nullopt;
   const TensorType& from = node.operand_type(0);
   const TensorType& to = node.results[0]->type;
   if (from.dtype != to.dtype) return std::nullopt;

@@ -19,6 +19,11 @@ class AliasOffsets {
     const auto known = known_.find(&node);
     return known != known_.end() ? known->second : known_.emplace(&node, alias_offset(node)).first->second;
   }
+  // The value that `value` is a part of, through all views; itself if it is not a view.
+  const Value* root(const Value* value) {
+    while (value->producer != nullptr && of(*value->producer)) value = value->producer->operands[0];
+    return value;
+  }
 
  private:
   std::unordered_map<const Node*, std::optional<Dim>> known_;

@@ -108,18 +108,13 @@ bool is_free(const Region& region, const Node& producer, Fusion& fusion) {
          !fusion.aliases.of(producer);
 }
 
-const Value* view_root(const Value* value, AliasOffsets& aliases) {
-  while (value->producer != nullptr && aliases.of(*value->producer)) value = value->producer->operands[0];
-  return value;
-}
-
 // Whether the producer makes, or reads, what the root writes in place: it has to be complete before.
 bool must_be_complete(const Node& root, const Node& producer, AliasOffsets& aliases) {
   if (!root.op->traits.has(Trait::kInPlace)) return false;
   if (root.operands[0]->producer == &producer) return true;
-  const Value* written = view_root(root.operands[0], aliases);
+  const Value* written = aliases.root(root.operands[0]);
   return std::ranges::any_of(producer.operands, [&](const Value* operand) {
-    return operand != nullptr && view_root(operand, aliases) == written;
+    return operand != nullptr && aliases.root(operand) == written;
   });
 }
 

@@ -33,19 +33,16 @@ struct Group {
   }
 };
 
-const Value* viewed(const Value* value) {
-  while (value->producer != nullptr && alias_offset(*value->producer)) value = value->producer->operands[0];
-  return value;
-}
-
 void add_accesses(const Node& node, Group& group) {
   group.values += node.operands.size() + node.results.size();
   std::set<const Value*> targets;
   for (const Value* result : node.results) {
     if (const auto update = in_place_update(*result)) targets.insert(update->operand);
   }
+  AliasOffsets aliases;
   for (const Value* operand : node.operands) {
-    if (operand != nullptr) (targets.contains(operand) ? group.written : group.read).insert(viewed(operand));
+    if (operand == nullptr) continue;
+    (targets.contains(operand) ? group.written : group.read).insert(aliases.root(operand));
   }
 }
 

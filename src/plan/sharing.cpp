@@ -29,32 +29,20 @@ Sharing::Sharing(const PlanInput& input) : input_(input) {
   bind_updates();
 }
 
-const std::optional<Dim>& Sharing::view_offset(const Value* value) {
-  static const std::optional<Dim> kNone;
-  const Node* producer = value->producer;
-  if (producer == nullptr || producer->results.size() != 1) return kNone;
-  return aliases_.of(*producer);
-}
-
-const Value* Sharing::view_root(const Value* value) {
-  while (view_offset(value)) value = value->producer->operands[0];
-  return value;
-}
-
 void Sharing::collect_uses() {
   for (int i = 0; i < static_cast<int>(input_.steps.size()); ++i) {
     const LoweredStep& step = input_.steps[static_cast<size_t>(i)].step;
     for (size_t k = 0; k < step.arguments.size(); ++k) {
-      if (step.arguments[k] != nullptr) last_use_[view_root(step.arguments[k])] = i;
+      if (step.arguments[k] != nullptr) last_use_[aliases_.root(step.arguments[k])] = i;
     }
   }
-  for (const Value* output : input_.graph->outputs) last_use_[view_root(output)] = kEnd;
+  for (const Value* output : input_.graph->outputs) last_use_[aliases_.root(output)] = kEnd;
   for (const Update& update : input_.graph->updates) {
-    last_use_[view_root(update.value)] = kEnd;
-    const Value* value = view_root(update.value);
+    last_use_[aliases_.root(update.value)] = kEnd;
+    const Value* value = aliases_.root(update.value);
     updates_.emplace(value, update.target);
     while (const auto in_place = in_place_update(*value)) {
-      value = view_root(in_place->operand);
+      value = aliases_.root(in_place->operand);
       updates_.emplace(value, update.target);
     }
   }
@@ -100,7 +88,7 @@ void Sharing::add_sources() {
 Location Sharing::locate(const Value* value) {
   const auto known = locations_.find(value);
   if (known != locations_.end()) return known->second;
-  const std::optional<Dim> offset = view_offset(value);
+  const std::optional<Dim> offset = value->producer == nullptr ? std::nullopt : aliases_.of(*value->producer);
   invariant(offset.has_value(), "a step reads a value that no earlier step computed");
   Location location = locate(value->producer->operands[0]);
   location.offset = location.offset + *offset;

@@ -71,9 +71,6 @@ class Sharing {
   Location locate(const Value* value);
   size_t add_memory(Memory memory, const Value* value);
   void share(const Value* value, const Location& location);
-  // Where in its operand a view begins, in bytes; empty for other values.
-  const std::optional<Dim>& view_offset(const Value* value);
-  const Value* view_root(const Value* value);
   bool fills(const Value* value, size_t memory) const;
   bool dies(const Value* operand, int index) const;
   bool is_on_host(int index) const;

@@ -11,6 +11,7 @@
 
 #include "support/error.h"
 #include "types/symbol_name.h"
+#include "types/with_operands.h"
 
 namespace ingot::core {
 namespace {
@@ -146,6 +147,12 @@ Dim combine(Dim::Kind kind, const Dim& a, const Dim& b) {
   return a;
 }
 
+Dim with_operands(const Dim& dim, std::span<const Dim> operands) {
+  if (std::ranges::equal(operands, dim.operands())) return dim;
+  return std::accumulate(operands.begin() + 1, operands.end(), operands[0],
+                         [&](const Dim& a, const Dim& b) { return combine(dim.kind(), a, b); });
+}
+
 Dim substitute(const Dim& dim, const std::map<std::string, Dim>& replacements) {
   if (dim.is_constant()) return dim;
   if (dim.is_symbol()) {
@@ -154,9 +161,7 @@ Dim substitute(const Dim& dim, const std::map<std::string, Dim>& replacements) {
   }
   std::vector<Dim> operands;
   for (const Dim& operand : dim.operands()) operands.push_back(substitute(operand, replacements));
-  if (std::ranges::equal(operands, dim.operands())) return dim;
-  return std::accumulate(operands.begin() + 1, operands.end(), operands[0],
-                         [&](const Dim& a, const Dim& b) { return combine(dim.kind(), a, b); });
+  return with_operands(dim, operands);
 }
 
 }  // namespace ingot::core
