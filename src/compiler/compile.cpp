@@ -30,6 +30,17 @@
 namespace ingot::core {
 namespace {
 
+// What the stages of one build share.
+struct Build {
+  const NamedModel& model;
+  const EngineBackends& backends;
+  const CompileOptions& options;
+  const CompileHooks& hooks;
+  const KnownTactics& known;
+  Phases& phases;
+  BuildReport& report;
+};
+
 std::vector<SlowNode> slow_nodes(const Graph& graph, const EngineBackends& backends) {
   return require_support(graph, typical_sizes(graph.symbols), backends, invariant_nodes(graph));
 }
@@ -41,12 +52,12 @@ const Executor* find_executor(const CompileHooks& hooks, const Target& target) {
 }
 
 size_t verify_all(const LoweredPrograms& lowered, const std::vector<Image>& images,
-                  const SymbolTable& symbols, const CompileHooks& hooks, const EngineBackends& backends) {
+                  const SymbolTable& symbols, const Build& build) {
   std::set<ImageId> verified;
-  if (hooks.host == nullptr) return 0;
-  for (const BackendTarget* on : {&backends.own(), backends.host()}) {
+  if (build.hooks.host == nullptr) return 0;
+  for (const BackendTarget* on : {&build.backends.own(), build.backends.host()}) {
     if (on == nullptr) continue;
-    const KernelRunner runner{find_executor(hooks, on->target), &hooks.host->pool()};
+    const KernelRunner runner{find_executor(build.hooks, on->target), &build.hooks.host->pool()};
     if (runner.executor == nullptr) continue;
     for (const auto* steps : {&lowered.init, &lowered.main})
       verify_kernels(*steps, images, symbols, runner, verified);
@@ -66,12 +77,11 @@ void report_new_kernels(const CompiledImages& compiled, const CompileHooks& hook
 }
 
 // They were compiled since the first node was lowered: what is left.
-CompiledImages finish_kernels(ImageWork& work, Phases& phases, const CompileHooks& hooks,
-                              BuildReport& report) {
-  phases.begin("compile kernels");
-  CompiledImages compiled = work.finish([&](size_t done, size_t total) { phases.report(done, total); });
-  report.distinct_kernels = compiled.images.size();
-  report_new_kernels(compiled, hooks, report);
+CompiledImages finish_kernels(ImageWork& work, const Build& build) {
+  build.phases.begin("compile kernels");
+  CompiledImages compiled = work.finish([&](size_t done, size_t total) { build.phases.report(done, total); });
+  build.report.distinct_kernels = compiled.images.size();
+  report_new_kernels(compiled, build.hooks, build.report);
   return compiled;
 }
 
@@ -94,9 +104,11 @@ KnownTactics known_tactics(const CompileOptions& options, const CompileHooks& ho
 }
 
 // Levels 4 and 5: times what the tactic file does not know, if this machine can run the engine.
-void tune_steps(EngineData& engine, std::span<const TunableStep> steps, const CompileOptions& options,
-                const CompileHooks& hooks, const KnownTactics& known, Phases& phases, TuningReport& report) {
-  if (!known.can_time)
+void tune_steps(EngineData& engine, std::span<const TunableStep> steps, const Build& build) {
+  const CompileOptions& options = build.options;
+  const CompileHooks& hooks = build.hooks;
+  TuningReport& report = build.report.tuning;
+  if (!build.known.can_time)
     report.note = "this machine cannot run the engine: tactics that no file names are predicted";
   if (!groups_of(engine).empty()) {
     report.note =
@@ -104,14 +116,15 @@ void tune_steps(EngineData& engine, std::span<const TunableStep> steps, const Co
     return;
   }
   if (steps.empty()) return;
-  phases.begin("time tactics");
+  build.phases.begin("time tactics");
   TacticTable found;
   const auto keep = [&] {
     if (options.tactic_file.empty() && hooks.cache_use.disk_policy == WritePolicy::kReadOnly) return;
     const std::filesystem::path file = tactic_file(options, hooks);
     if (!file.empty()) add_tactics(file, found);
   };
-  const Tuning tuning{*hooks.host, hooks.gpu, phases, options.target.level, known.processor, hooks.quiet};
+  const Tuning tuning{*hooks.host,           hooks.gpu,  build.phases, options.target.level,
+                      build.known.processor, hooks.quiet};
   try {
     report = tune(engine, steps, tuning, found);
   } catch (...) {
@@ -119,6 +132,55 @@ void tune_steps(EngineData& engine, std::span<const TunableStep> steps, const Co
     throw;
   }
   keep();
+}
+
+Split run_passes(const Graph& graph, PassRunner& runner, const Build& build) {
+  build.phases.begin("simplify");
+  Split split = runner.run(Stage::kSimplify, split_for_passes(graph));
+  build.phases.begin("adapt");
+  split = runner.run(Stage::kAdapt, std::move(split));
+  build.report.slow = slow_nodes(split.main, build.backends);
+  build.phases.begin("specialize");
+  for (const Stage stage : {Stage::kLayout, Stage::kHoist, Stage::kFuse, Stage::kJoin})
+    split = runner.run(stage, std::move(split));
+  build.report.passes = runner.timings();
+  return split;
+}
+
+// Kernels that are new are mostly of the main program: lowered first, they are compiled from early on.
+LoweredPrograms lower_both(const Split& split, ImageTable& table, const EngineBackends& backends) {
+  const SymbolTable& symbols = split.main.symbols;
+  std::vector<NodeStep> main = lower_graph(split.main, backends, symbols, table);
+  return {.init = lower_graph(split.init, backends, symbols, table), .main = std::move(main)};
+}
+
+struct Planned {
+  AssembledEngine engine;
+  std::vector<TunableStep> tunable;
+  CompiledImages images;  // with verify_kernels
+};
+
+// Takes the graphs, so that they are freed while kernels are compiled.
+Planned lower_and_plan(Split split, const std::string& structure, ImageWork& work, const Build& build) {
+  const Target& target = build.options.target;
+  build.phases.begin("lower");
+  ImageTable table{
+      .nodes = {}, .ids = {}, .work = &work, .shares = build.options.share_kernels, .known = &build.known};
+  LoweredPrograms lowered = lower_both(split, table, build.backends);
+  build.report.repeats = find_repeats(lowered.main);
+  Planned planned;
+  if (build.options.verify_kernels) {
+    planned.images = finish_kernels(work, build);
+    build.phases.begin("verify kernels");
+    build.report.verified_kernels = verify_all(lowered, planned.images.images, split.main.symbols, build);
+  }
+  build.phases.begin("plan");
+  const std::vector<NodeStep> steps = target.times_tactics() ? lowered.main : std::vector<NodeStep>();
+  planned.engine = assemble(
+      {build.model, split, std::move(lowered), target, build.backends.own().backend->place(), structure},
+      build.report);
+  planned.tunable = tunable_steps(steps, planned.engine.data->main);
+  return planned;
 }
 
 // The result must obey the rules of engine files; a violation is our fault, not a file's.
@@ -187,45 +249,21 @@ std::shared_ptr<EngineData> compile_model(const aten::Program& program,
   EngineEntry entry(structure, named, options, hooks);
   if (auto found = entry.find(filled)) return found;
 
-  phases.begin("simplify");
-  Split split = runner.run(Stage::kSimplify, split_for_passes(model.graph));
-  phases.begin("adapt");
-  split = runner.run(Stage::kAdapt, std::move(split));
-  filled.slow = slow_nodes(split.main, chosen);
-  phases.begin("specialize");
-  for (const Stage stage : {Stage::kLayout, Stage::kHoist, Stage::kFuse, Stage::kJoin})
-    split = runner.run(stage, std::move(split));
-  filled.passes = runner.timings();
-
-  phases.begin("lower");
-  ImageTable table{.nodes = {}, .ids = {}, .shares = options.share_kernels, .known = &known};
+  const Build build{named, chosen, options, hooks, known, phases, filled};
   ImageWork work({hooks.cache, hooks.cache_use}, options.threads);
-  table.work = &work;
-  LoweredPrograms lowered{lower_graph(split.init, chosen, split.main.symbols, table),
-                          lower_graph(split.main, chosen, split.main.symbols, table)};
-  filled.repeats = find_repeats(lowered.main);
-  CompiledImages compiled;
-  if (options.verify_kernels) {
-    compiled = finish_kernels(work, phases, hooks, filled);
-    phases.begin("verify kernels");
-    filled.verified_kernels = verify_all(lowered, compiled.images, split.main.symbols, hooks, chosen);
-  }
-
-  phases.begin("plan");
-  const std::vector<NodeStep> steps = target.times_tactics() ? lowered.main : std::vector<NodeStep>();
-  const AssembledEngine assembled =
-      assemble({named, split, std::move(lowered), target, chosen.own().backend->place(), structure}, filled);
-  const std::shared_ptr<EngineData>& engine = assembled.data;
+  Planned planned = lower_and_plan(run_passes(model.graph, runner, build), structure, work, build);
+  model.graph = Graph("");
+  const std::shared_ptr<EngineData>& engine = planned.engine.data;
   engine->has_immutable_weights = options.immutable_weights;
-  if (!options.verify_kernels) compiled = finish_kernels(work, phases, hooks, filled);
-  engine->images = std::move(compiled.images);
+  engine->images =
+      options.verify_kernels ? std::move(planned.images.images) : finish_kernels(work, build).images;
   check_engine(*engine);
   if (target.times_tactics()) {
-    tune_steps(*engine, tunable_steps(steps, engine->main), options, hooks, known, phases, filled.tuning);
+    tune_steps(*engine, planned.tunable, build);
     drop_unused_images(*engine);
     filled.distinct_kernels = engine->images.size();
   }
-  entry.keep(assembled, filled);
+  entry.keep(planned.engine, filled);
   return engine;
 }
 

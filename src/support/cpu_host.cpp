@@ -70,6 +70,17 @@ void add_amx(CpuFeatures& features, const Registers& extended) {
   if (all_of(extended.d, bit(25))) features.add(CpuFeature::kAmxInt8);
 }
 
+CpuFeatures read_features() {
+  CpuFeatures features;
+  const uint64_t states = enabled_states();
+  const Registers extended = cpuid(7, 0);
+  if (!all_of(states, kYmmState) || !has_v3(cpuid(1, 0), extended)) return features;
+  features.add(CpuFeature::kX86V3);
+  if (all_of(states, kZmmState)) add_avx512(features, extended, cpuid(7, 1));
+  if (all_of(states, kTileState)) add_amx(features, extended);
+  return features;
+}
+
 }  // namespace
 
 std::string host_cpu_model() {
@@ -84,14 +95,9 @@ std::string host_cpu_model() {
   return name.substr(begin, name.find_last_not_of(' ') + 1 - begin);
 }
 
+// Asked once: in a virtual machine each CPUID leaves it, for tens of microseconds.
 CpuFeatures host_cpu_features() {
-  CpuFeatures features;
-  const uint64_t states = enabled_states();
-  const Registers extended = cpuid(7, 0);
-  if (!all_of(states, kYmmState) || !has_v3(cpuid(1, 0), extended)) return features;
-  features.add(CpuFeature::kX86V3);
-  if (all_of(states, kZmmState)) add_avx512(features, extended, cpuid(7, 1));
-  if (all_of(states, kTileState)) add_amx(features, extended);
+  static const CpuFeatures features = read_features();
   return features;
 }
 
