@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
 #include "ops/convolution.h"
 #include "ops/ops.h"
 #include "ops/reshape.h"
@@ -30,6 +32,29 @@ Value* as_line(Graph& graph, Value* image) {
   return transposed(graph, value, {0, 2, 1});
 }
 
+// The only reader of a value if it computes element by element, from it and from single numbers.
+Node* elementwise_reader(const Graph& graph, const Value* value) {
+  if (value->users.size() != 1 || graph.is_output(value)) return nullptr;
+  Node* reader = value->users[0];
+  const auto is_number = [](const Value* operand) { return operand->type.rank() == 0; };
+  const bool fits = reader->op->traits.has(Trait::kElementwise) && reader->results.size() == 1 &&
+                    std::ranges::all_of(reader->operands, [&](const Value* operand) {
+                      return operand == value || (operand != nullptr && is_number(operand));
+                    });
+  return fits ? reader : nullptr;
+}
+
+// Replaces the line by its image. What reads it element by element reads the image, so that it can join the
+// convolution's kernel.
+void put_back(Graph& graph, Value* line, Value* image) {
+  Node* reader = elementwise_reader(graph, line);
+  if (reader == nullptr) return replace_all_uses(graph, line, as_line(graph, image));
+  const Graph::InsertBefore scope(graph, reader);
+  std::vector<Value*> operands = reader->operands;
+  std::ranges::replace(operands, line, image);
+  put_back(graph, reader->results[0], graph.call(*reader->op, std::move(operands), reader->values));
+}
+
 std::vector<int64_t> behind(int64_t first, const std::vector<int64_t>& rest) { return {first, rest.at(0)}; }
 
 }  // namespace
@@ -46,7 +71,7 @@ Graph lift_convolutions(Graph graph, const ConvolutionRule& rule, Rewrites& rewr
         {as_image(graph, node->operands[0]), as_image(graph, node->operands[1]), node->operands[2]},
         ops::Convolution{behind(1, line.stride), behind(0, line.padding), behind(1, line.dilation),
                          line.groups});
-    replace_all_uses(graph, node->results[0], as_line(graph, result));
+    put_back(graph, node->results[0], result);
   }
   graph.erase_dead_nodes();
   return graph;

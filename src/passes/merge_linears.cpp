@@ -3,6 +3,7 @@
 #include <map>
 
 #include "ops/axis.h"
+#include "ops/generate.h"
 #include "ops/ops.h"
 #include "ops/view.h"
 #include "passes/hoist.h"
@@ -30,7 +31,7 @@ bool is_alike(const Node& a, const Node& b) {
   const TensorType &weight = a.operand_type(1), &other = b.operand_type(1);
   const bool same = weight == other || (has_one_row(a) && weight.dtype == other.dtype &&
                                         weight.layout == other.layout && weight.shape[1] == other.shape[1]);
-  return same && a.operands[0] == b.operands[0] && a.has_operand(kLinearBias) == b.has_operand(kLinearBias);
+  return same && a.operands[0] == b.operands[0];
 }
 
 // Copies of invariant values where the graph's insertion point is, with what they are made from.
@@ -53,16 +54,30 @@ class Copies {
   std::map<const Value*, Value*> copies_;
 };
 
+// The bias of a layer that has none, among others that have one.
+Value* zeros(Graph& graph, DType dtype, const Dim& size) {
+  return graph.call(ops::full, {}, ops::Full{.value = 0, .integer = 0, .dtype = dtype, .shape = {size}});
+}
+
 void merge(Graph& graph, std::span<Node* const> linears) {
   const Graph::InsertBefore scope(graph, linears[0]);
   Copies copies(graph);
-  const auto joined = [&](size_t operand) {
+  const auto joined = [&](const auto& part_of) {
     std::vector<Value*> parts;
-    for (const Node* linear : linears) parts.push_back(copies.of(linear->operands[operand]));
+    for (const Node* linear : linears) parts.push_back(part_of(*linear));
     return graph.call(ops::concat, std::move(parts), ops::Axis{0});
   };
-  std::vector<Value*> operands = {linears[0]->operands[0], joined(1)};
-  if (linears[0]->has_operand(kLinearBias)) operands.push_back(joined(kLinearBias));
+  std::vector<Value*> operands = {linears[0]->operands[0],
+                                  joined([&](const Node& linear) { return copies.of(linear.operands[1]); })};
+  const auto has_bias = [](const Node* linear) { return linear->has_operand(kLinearBias); };
+  const auto biased = std::ranges::find_if(linears, has_bias);
+  if (biased != linears.end()) {
+    const DType dtype = (*biased)->operand_type(kLinearBias).dtype;
+    operands.push_back(joined([&](const Node& linear) {
+      return has_bias(&linear) ? copies.of(linear.operands[kLinearBias])
+                               : zeros(graph, dtype, linear.operand_type(1).shape[0]);
+    }));
+  }
   Value* all = graph.call(ops::linear, std::move(operands));
   const auto last = static_cast<int64_t>(all->type.rank()) - 1;
   Dim start = 0;

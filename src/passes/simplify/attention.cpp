@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decomposed attention: two products around a softmax.
+// Decomposed attention: two products around a softmax. And attention whose queries or keys are multiplied by a
+// number, which becomes a part of its scale.
 #include <algorithm>
+#include <cmath>
 
 #include "ops/attention.h"
 #include "ops/axis.h"
@@ -30,15 +32,24 @@ std::optional<Scores> read_product(const Graph& graph, const Value* value) {
   return Scores{.query = node->operands[0], .key = node->operands[1]};
 }
 
+bool is_scaling(const Node* node) {
+  return node != nullptr && (node->op == &ops::multiply || node->op == &ops::divide);
+}
+
+// What a scaling multiplies its first operand by. The attribute value 0 means 1 / sqrt(E).
+std::optional<double> factor_of(const Node& scaling) {
+  const auto number = number_everywhere(scaling.operands[1]);
+  if (!number || *number == 0 || !std::isfinite(*number)) return std::nullopt;
+  return scaling.op == &ops::divide ? 1 / *number : *number;
+}
+
 std::optional<Scores> read_scaled(const Graph& graph, const Value* value) {
   const Node* node = private_producer(graph, value);
-  if (node == nullptr || (node->op != &ops::multiply && node->op != &ops::divide))
-    return read_product(graph, value);
-  const bool divides = node->op == &ops::divide;
-  const auto number = number_everywhere(node->operands[1]);
-  if (!number || *number == 0) return std::nullopt;  // the attribute value 0 means 1 / sqrt(E)
+  if (!is_scaling(node)) return read_product(graph, value);
+  const auto factor = factor_of(*node);
+  if (!factor) return std::nullopt;
   std::optional<Scores> scores = read_product(graph, node->operands[0]);
-  if (scores) scores->scale = divides ? 1 / *number : *number;
+  if (scores) scores->scale = *factor;
   return scores;
 }
 
@@ -86,8 +97,39 @@ Value* attention(Graph& graph, const Match& match) {
                     ops::Attention{.scale = scores->scale, .empty_is_nan = true});
 }
 
+// The factor of an operand of attention, which becomes what was multiplied; 1 if there is none. Views stand
+// between them, where heads are split.
+double take_factor(Graph& graph, Value*& operand) {
+  std::vector<const Node*> views;
+  const Node* node = private_producer(graph, operand);
+  while (node != nullptr && node->op->traits.has(Trait::kView)) {
+    views.push_back(node);
+    node = private_producer(graph, node->operands[0]);
+  }
+  if (!is_scaling(node) || node->operand_type(0) != node->results[0]->type) return 1;
+  const auto factor = factor_of(*node);
+  if (!factor) return 1;
+  operand = node->operands[0];
+  for (auto view = views.rbegin(); view != views.rend(); ++view)
+    operand = graph.add_copy(**view, {operand})->results[0];
+  return *factor;
+}
+
+// One rounding less, and one operation; what is left are projections, which merge_linears joins.
+Value* attention_of_scaled(Graph& graph, const Match& match) {
+  std::vector<Value*> operands = match.root().operands;
+  auto attributes = match.root().attributes<ops::Attention>();
+  const double factor = take_factor(graph, operands[ops::kQuery]) * take_factor(graph, operands[ops::kKey]);
+  const Dim& width = operands[ops::kQuery]->type.shape.back();
+  if (factor == 1 || !std::isfinite(factor) || (attributes.scale == 0 && !width.is_constant())) return nullptr;
+  if (attributes.scale == 0) attributes.scale = 1 / std::sqrt(static_cast<double>(*width.constant()));
+  attributes.scale *= factor;
+  return graph.call(ops::attention, std::move(operands), attributes);
+}
+
 constexpr Rule kAttentionRules[] = {
     {.name = "attention", .from = "matmul(weights:softmax(scores), v)", .build = attention},
+    {.name = "attention_of_scaled", .from = "attention(...)", .build = attention_of_scaled},
 };
 
 }  // namespace

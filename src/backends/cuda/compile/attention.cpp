@@ -135,7 +135,7 @@ class AttentionWriter {
   }
 
   int64_t barrier_offset() const {
-    return std::max(tile_.tile_bytes(width_, value_width_), tile_.merged_bytes(value_width_));
+    return std::max(tile_.tile_bytes(width_, value_width_), tile_.merged_bytes(width_, value_width_));
   }
 
   int64_t received_offset() const { return barrier_offset() + int64_t{tile_.stages} * 16; }

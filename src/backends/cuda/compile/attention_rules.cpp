@@ -113,16 +113,20 @@ class TacticRanking {
     tactics.insert(tactics.begin(), own.begin(), own.end());
   }
 
-  // With one block or two per multiprocessor, a group waits for its own results: two share the keys then.
+  // With one block or two per multiprocessor, a group waits for its own results: two share the keys then. Two
+  // blocks that stand on one multiprocessor read the same keys twice, a block of twice the queries once.
   void add_groups(std::vector<AttentionTactic>& tactics) const {
     const auto fills = [&](int64_t rows) {
       return queries_ > kFragmentRows && blocks_of(rows) >= kManyBlocks;
     };
-    const bool leaves_room = static_cast<double>(blocks_of(kGroupQueries)) < 2 * kMultiprocessors;
-    for (const int key_groups : {4, 2}) {
+    const auto blocks = static_cast<double>(blocks_of(kGroupQueries));
+    const bool leaves_room = fills(kGroupQueries) && blocks < 2 * kMultiprocessors;
+    const int most_groups = blocks > kMultiprocessors ? 2 : 1;
+    for (const auto& [groups, key_groups] : {std::pair{1, 4}, {2, 2}, {1, 2}}) {
       if (!may_share_keys(node_, shape_, key_groups)) continue;
-      const bool is_best = fills(kGroupQueries) && leaves_room && key_groups == 2;
-      tactics.insert(is_best ? tactics.begin() : tactics.end(), {.groups = 1, .key_groups = key_groups});
+      const bool is_best = leaves_room && key_groups == 2 && groups == most_groups;
+      tactics.insert(is_best ? tactics.begin() : tactics.end(),
+                     {.groups = groups, .key_groups = key_groups});
     }
     for (const int groups : {1, 2}) {
       const bool is_best = fills(groups * kGroupQueries) && tactics[0].key_groups == 1;

@@ -39,17 +39,24 @@ int64_t AttentionTile::rows() const {
   return groups > 0 ? groups * kGroupQueries : warp_rows * kFragmentRows;
 }
 
-int64_t AttentionTile::tile_bytes(int64_t width, int64_t value_width) const {
-  if (few_rows > 0) return 0;
+int64_t AttentionTile::panels(int64_t columns) const {
   constexpr int64_t kPanel = 128;
-  const auto panels = [&](int64_t columns) { return (columns * element + kPanel - 1) / kPanel * kPanel; };
-  const int64_t row_panels = panels(groups > 0 ? std::max(width, value_width) : width);
-  return rows() * row_panels + int64_t{stages} * keys * (panels(width) + panels(value_width));
+  return (columns * element + kPanel - 1) / kPanel * kPanel;
 }
 
-int64_t AttentionTile::merged_bytes(int64_t value_width) const {
-  const int shares = groups > 0 ? key_groups - 1 : warp_keys();
-  return shares * rows() * row_bytes(value_width);
+int64_t AttentionTile::row_place_bytes(int64_t width, int64_t value_width) const {
+  return rows() * panels(groups > 0 ? std::max(width, value_width) : width);
+}
+
+int64_t AttentionTile::tile_bytes(int64_t width, int64_t value_width) const {
+  if (few_rows > 0) return 0;
+  return row_place_bytes(width, value_width) +
+         int64_t{stages} * keys * (panels(width) + panels(value_width));
+}
+
+int64_t AttentionTile::merged_bytes(int64_t width, int64_t value_width) const {
+  const int64_t share = rows() * row_bytes(value_width);
+  return groups > 0 ? row_place_bytes(width, value_width) + (key_groups - 1) * share : warp_keys() * share;
 }
 
 int64_t AttentionTile::received_bytes(int64_t value_width) const {

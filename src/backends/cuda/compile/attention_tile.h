@@ -50,11 +50,15 @@ struct AttentionTile {
   int warp_keys() const { return few_rows > 0 ? warps : warps / warp_rows; }
   int64_t rows() const;
   int threads() const { return std::max(groups, 1) * key_groups * warps * 32; }
-  // Of shared memory: tiles of 128 bytes per row; sums of warps, or of groups that share keys, in their
-  // place; sums of other blocks, with a barrier.
+  // Of shared memory: tiles of 128 bytes per row; sums of warps in their place, or of groups that share keys
+  // in that of keys and values; sums of other blocks, with a barrier.
   int64_t tile_bytes(int64_t width, int64_t value_width) const;
-  int64_t merged_bytes(int64_t value_width) const;
+  int64_t merged_bytes(int64_t width, int64_t value_width) const;
   int64_t received_bytes(int64_t value_width) const;
+
+ private:
+  int64_t panels(int64_t columns) const;  // bytes of a row
+  int64_t row_place_bytes(int64_t width, int64_t value_width) const;  // of queries, then results
 };
 
 }  // namespace ingot::core::cuda

@@ -154,10 +154,9 @@ DEVICE void store_rows(Rows& rows, Element* gathered, Element* result, idx batch
 
 // Groups that had other keys of the same queries hand their registers to the first, one after another in order.
 DEVICE void merge_groups(Rows& rows, f32* shares) {
-  static_assert(kKeyGroups == 1 || kGroups == 1);  // results take the place of queries, where other groups' shares may lie
   constexpr int kPlaces = kGroups * 128, kNumbers = kValueWidth / 8 * 4 + 4;  // [kKeyGroups - 1][kNumbers][kPlaces]
   const int place = threadIdx.x % kPlaces;
-  __syncthreads();  // all have read the keys and values, in whose place the shares lie
+  __syncthreads();  // all have read the keys and values, in whose place the shares lie, behind the queries, in whose place results will
   if (key_group() > 0) {
     f32* const own = shares + (key_group() - 1) * kNumbers * kPlaces + place;
     #pragma unroll
@@ -240,7 +239,7 @@ DEVICE void attend(char* shared, int, Cluster&, bool, Arrivals& arrivals, const 
     if (parts > first) arrivals.release(parts - 1 - (parts - 1 - first) % step);
     arrivals.used += parts;
   }
-  if (kKeyGroups > 1) merge_groups(rows, (f32*)shared);
+  if (kKeyGroups > 1) merge_groups(rows, (f32*)(q + kRowPlace));
   if (key_group() == 0) store_rows(rows, q, result, batch, first_row, x);
 }
 )cuda";
