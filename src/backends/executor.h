@@ -112,6 +112,14 @@ class Queue {
   virtual std::optional<CallFailure> run(const CallSpan& span) = 0;
   // Until all work is done; the first failure since the last that was told.
   virtual std::optional<CallFailure> wait() { return std::nullopt; }
+  // After a run that failed, whose memory the caller is about to release: waits for what was enqueued, and
+  // forgets failures.
+  virtual void abandon() noexcept {
+    try {
+      wait();
+    } catch (...) {
+    }
+  }
   virtual size_t scratch_bytes() const { return 0; }  // that it holds
   // Before the first collective over the group in this queue; all of its ranks call it. DeviceError
   // INGOT-D35x if a rank is missing. `program`: BoundGroups::program.

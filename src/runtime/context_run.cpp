@@ -214,14 +214,9 @@ void Context::keep_recorded(const std::shared_ptr<const WeightSet>& weights) {
     state_->recorded_weights.push_back(weights);
 }
 
-// After a failure: what was enqueued uses memory that the caller is about to release.
+// The first failure is the one that is reported.
 void Context::abandon() const noexcept {
-  for (const auto& queue : state_->queues) {
-    try {
-      queue->wait();
-    } catch (...) {  // the first failure is the one that is reported
-    }
-  }
+  for (const auto& queue : state_->queues) queue->abandon();
 }
 
 void Context::synchronize() const {

@@ -106,6 +106,7 @@ void ProgramRun::run_span(const ExecutableSpan& span) {
 
 // What the calls read was copied from devices, and what they write may be copied there still.
 void ProgramRun::run_beside_devices(const ExecutableSpan& span) {
+  follow_live(resources_);
   wait_for_devices(resources_);
   run_calls(span);
 }
@@ -190,8 +191,10 @@ void ProgramRun::run_calls(const ExecutableSpan& span) {
 
 void ProgramRun::run_on_host(size_t index) {
   const ExecutableStep& step = executable_.steps[index];
-  if (!step.step->nested().empty()) follow_live(resources_);
-  if (!resources_.data.devices.empty()) wait_for_devices(resources_);
+  if (!resources_.data.devices.empty()) {
+    follow_live(resources_);
+    wait_for_devices(resources_);
+  }
   if (step.step->as<RoutineStep>() != nullptr) return run_routine(resources_, executable_, frame_, index);
   if (const auto* branch = step.step->as<BranchStep>()) return run_branch(step, *branch);
   if (const auto* loop = step.step->as<LoopStep>()) return run_loop(step, *loop);

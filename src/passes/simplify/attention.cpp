@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decomposed attention: two products around a softmax. And attention whose queries or keys are multiplied by a
-// number, which becomes a part of its scale.
+// Decomposed attention: two products around a softmax. And attention whose queries or keys are multiplied by
+// a number, which becomes a part of its scale.
 #include <algorithm>
 #include <cmath>
 
@@ -121,7 +121,8 @@ Value* attention_of_scaled(Graph& graph, const Match& match) {
   auto attributes = match.root().attributes<ops::Attention>();
   const double factor = take_factor(graph, operands[ops::kQuery]) * take_factor(graph, operands[ops::kKey]);
   const Dim& width = operands[ops::kQuery]->type.shape.back();
-  if (factor == 1 || !std::isfinite(factor) || (attributes.scale == 0 && !width.is_constant())) return nullptr;
+  if (factor == 1 || !std::isfinite(factor) || (attributes.scale == 0 && !width.is_constant()))
+    return nullptr;
   if (attributes.scale == 0) attributes.scale = 1 / std::sqrt(static_cast<double>(*width.constant()));
   attributes.scale *= factor;
   return graph.call(ops::attention, std::move(operands), attributes);

@@ -125,8 +125,7 @@ class TacticRanking {
     for (const auto& [groups, key_groups] : {std::pair{1, 4}, {2, 2}, {1, 2}}) {
       if (!may_share_keys(node_, shape_, key_groups)) continue;
       const bool is_best = leaves_room && key_groups == 2 && groups == most_groups;
-      tactics.insert(is_best ? tactics.begin() : tactics.end(),
-                     {.groups = groups, .key_groups = key_groups});
+      tactics.insert(is_best ? tactics.begin() : tactics.end(), {.groups = groups, .key_groups = key_groups});
     }
     for (const int groups : {1, 2}) {
       const bool is_best = fills(groups * kGroupQueries) && tactics[0].key_groups == 1;

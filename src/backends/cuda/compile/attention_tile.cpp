@@ -50,8 +50,7 @@ int64_t AttentionTile::row_place_bytes(int64_t width, int64_t value_width) const
 
 int64_t AttentionTile::tile_bytes(int64_t width, int64_t value_width) const {
   if (few_rows > 0) return 0;
-  return row_place_bytes(width, value_width) +
-         int64_t{stages} * keys * (panels(width) + panels(value_width));
+  return row_place_bytes(width, value_width) + int64_t{stages} * keys * (panels(width) + panels(value_width));
 }
 
 int64_t AttentionTile::merged_bytes(int64_t width, int64_t value_width) const {

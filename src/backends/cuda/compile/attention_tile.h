@@ -57,7 +57,7 @@ struct AttentionTile {
   int64_t received_bytes(int64_t value_width) const;
 
  private:
-  int64_t panels(int64_t columns) const;  // bytes of a row
+  int64_t panels(int64_t columns) const;                              // bytes of a row
   int64_t row_place_bytes(int64_t width, int64_t value_width) const;  // of queries, then results
 };
 

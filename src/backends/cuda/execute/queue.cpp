@@ -133,10 +133,15 @@ std::optional<CallFailure> CudaQueue::wait() {
   return take_failure();
 }
 
-bool CudaQueue::is_capturing(Handle stream) const {
+// What is captured does not run, and to wait for anything would end the capture.
+void CudaQueue::abandon() noexcept {
+  if (!is_captured_) Queue::abandon();
+}
+
+bool CudaQueue::is_capturing(Handle stream) {
   int capturing = 0;
   check(device_.driver(), device_.driver().is_capturing(stream, &capturing), "cuStreamIsCapturing");
-  return capturing != 0;
+  return is_captured_ = capturing != 0;
 }
 
 void CudaQueue::follow_live(void* stream) {

@@ -19,6 +19,7 @@ class CudaQueue final : public Queue {
 
   std::optional<CallFailure> run(const CallSpan& span) override;
   std::optional<CallFailure> wait() override;
+  void abandon() noexcept override;
   void follow_live(void* stream) override;
   bool time(const CallSpan& span, std::span<int64_t> nanoseconds) override;
   size_t scratch_bytes() const override { return scratch_.bytes(); }
@@ -38,7 +39,7 @@ class CudaQueue final : public Queue {
   int64_t blocks_of(const KernelCall& call) const;
   uint32_t slot_of(const Launch* launch);
   void follow(Handle stream);
-  bool is_capturing(Handle stream) const;
+  bool is_capturing(Handle stream);
   std::optional<CallFailure> take_failure();
 
   static constexpr uint32_t kSlots = 1 << 14;
@@ -56,6 +57,7 @@ class CudaQueue final : public Queue {
   CopyStream copies_;
   GrowingBlock scratch_;
   uint64_t recorded_ = 0;
+  bool is_captured_ = false;              // the stream that the caller last named
   std::vector<Handle> marks_;             // events of `time`
   volatile int32_t* statuses_ = nullptr;  // pinned: one per launch
   std::shared_ptr<std::byte> status_memory_;
