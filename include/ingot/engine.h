@@ -55,6 +55,7 @@ struct LoadOptions {
   std::string weight_budget;     // as of Engine::set_weight_budget; empty: all
   int gpu = 0;                   // that an engine for GPUs runs on, as the driver counts them
   std::string rank;              // as of RefitOptions, for weights that come from files
+  std::string cpu;  // which of an engine's levels is used; empty: the best that this machine has
 };
 
 // An input, output or state of an engine.
@@ -259,7 +260,8 @@ class Engine {
             options.without_weights ? 1 : 0,
             options.weight_budget.empty() ? nullptr : options.weight_budget.c_str(),
             options.gpu,
-            options.rank.empty() ? nullptr : options.rank.c_str()};
+            options.rank.empty() ? nullptr : options.rank.c_str(),
+            options.cpu.empty() ? nullptr : options.cpu.c_str()};
   }
 
   std::vector<Port> ports(size_t count,

@@ -136,6 +136,9 @@ typedef struct ingot_load_options {
    * shows. INGOT-D402 if there is no such GPU. */
   int32_t gpu;
   const char* rank; /* as of ingot_refit_options: for weights that come from files */
+  /* Of an engine that was built for several processors: which of these levels is used, such as "x86-64-v3".
+   * NULL: the best that this machine has. INGOT-U220: the engine has no such level. */
+  const char* cpu;
 } ingot_load_options;
 /* With INGOT_MEMORY_MAP the file must not change while the engine is in use, though another file may be given
  * its name: runs use whatever is written to it, and truncating it ends the process with SIGBUS. */

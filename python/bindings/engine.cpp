@@ -15,7 +15,7 @@ const char* or_null(const std::string& text) { return text.empty() ? nullptr : t
 
 Session load(const std::string& path, int verify, int trust, int memory, int threads,
              const std::string& trusted_keys, bool without_weights, const std::string& weight_budget, int gpu,
-             const std::string& rank) {
+             const std::string& rank, const std::string& cpu) {
   const ingot_load_options options{.struct_size = sizeof(ingot_load_options),
                                    .verify = verify,
                                    .trust = trust,
@@ -24,7 +24,8 @@ Session load(const std::string& path, int verify, int trust, int memory, int thr
                                    .without_weights = without_weights,
                                    .weight_budget = or_null(weight_budget),
                                    .gpu = gpu,
-                                   .rank = or_null(rank)};
+                                   .rank = or_null(rank),
+                                   .cpu = or_null(cpu)};
   ingot_engine* engine = nullptr;
   check(ingot_engine_load(path.c_str(), &options, &engine));
   return Session(EngineHandle(engine), threads);
@@ -38,7 +39,7 @@ void release_object(void* object) {
 // The engine reads from the buffer's memory during its whole life.
 Session load_memory(nb::handle array, int verify, int trust, int threads, const std::string& trusted_keys,
                     bool without_weights, const std::string& weight_budget, int gpu,
-                    const std::string& rank) {
+                    const std::string& rank, const std::string& cpu) {
   const ingot_load_options options{.struct_size = sizeof(options),
                                    .verify = verify,
                                    .trust = trust,
@@ -47,7 +48,8 @@ Session load_memory(nb::handle array, int verify, int trust, int threads, const 
                                    .without_weights = without_weights,
                                    .weight_budget = or_null(weight_budget),
                                    .gpu = gpu,
-                                   .rank = or_null(rank)};
+                                   .rank = or_null(rank),
+                                   .cpu = or_null(cpu)};
   ArrayView view;
   view_array(array, view, "engine bytes");
   ingot_engine* engine = nullptr;
@@ -244,10 +246,10 @@ void bind_engine(nb::module_& module) {
   nb::class_<Session>(module, "Engine")
       .def_static("load", &load, nb::arg("path"), nb::arg("verify"), nb::arg("trust"), nb::arg("memory"),
                   nb::arg("threads"), nb::arg("trusted_keys"), nb::arg("without_weights"),
-                  nb::arg("weight_budget") = "", nb::arg("gpu") = 0, nb::arg("rank") = "")
+                  nb::arg("weight_budget") = "", nb::arg("gpu") = 0, nb::arg("rank") = "", nb::arg("cpu") = "")
       .def_static("load_memory", &load_memory, nb::arg("array"), nb::arg("verify") = 0, nb::arg("trust") = 0,
                   nb::arg("threads") = 0, nb::arg("trusted_keys") = "", nb::arg("without_weights") = false,
-                  nb::arg("weight_budget") = "", nb::arg("gpu") = 0, nb::arg("rank") = "")
+                  nb::arg("weight_budget") = "", nb::arg("gpu") = 0, nb::arg("rank") = "", nb::arg("cpu") = "")
       .def("save", &save)
       .def("save_memory", &save_memory)
       .def(

@@ -74,6 +74,7 @@ class Engine:
         weight_budget: str = "",
         device: Any = None,
         rank: int | Mapping[str, int] | None = None,
+        cpu: str = "",
     ) -> Engine:
         """Opens an engine file.
 
@@ -93,6 +94,8 @@ class Engine:
         torch's current GPU, or the first. Tensors on other GPUs are refused.
         rank: of which rank the parts of sharded weights are (the option `shards`), by group if there are several; by default that of
         torch's process groups, or of INGOT_RANK.
+        cpu: of an engine that was built for several processors, which of these levels is used; by default the best that this machine
+        has, which `target` names.
         UserError names the damaged section, or what this machine lacks.
         """
         with ranks.at_work():
@@ -107,6 +110,7 @@ class Engine:
                 weight_budget,
                 gpus.number(device),
                 ranks.rank_text(rank),
+                cpu,
             )
             return _with_weights(core, weights, rank)
 
@@ -121,6 +125,7 @@ class Engine:
         weight_budget: str = "",
         device: Any = None,
         rank: int | Mapping[str, int] | None = None,
+        cpu: str = "",
     ) -> Engine:
         """Opens an engine from the content of its file: bytes, a bytearray, a memoryview or an array of u8.
 
@@ -137,6 +142,7 @@ class Engine:
             weight_budget,
             gpus.number(device),
             ranks.rank_text(rank),
+            cpu,
         )
         return _with_weights(core, weights, rank)
 

@@ -140,6 +140,9 @@ void build(const BuildCommand& command) {
     fmt::print("{}: {} bytes, {} kernels ({} distinct), built in {:.2f} s\n", output,
                json["bytes"].get<uint64_t>(), json.value("kernels", 0), json.value("distinct_kernels", 0),
                json.value("seconds", 0.0));
+    for (const auto& level : json["levels"])
+      fmt::print("  {}: {} kernels ({} distinct)\n", level.value("target", ""), level.value("kernels", 0),
+                 level.value("distinct_kernels", 0));
     for (const auto& entry : json["disabled_without_node"])
       fmt::print("  disable_passes: the model has no node for \"{}\"\n", entry.get<std::string>());
     print_tuning(json["tuning"]);

@@ -44,6 +44,7 @@ struct RunCommand {
   std::string trusted_keys;          // file of public keys; empty: that of the environment
   std::vector<std::string> weights;  // files that the engine's weights come from; empty: its own
   std::string weight_budget;         // of a GPU's memory; empty: all
+  std::string cpu;                   // the engine's level that is used; empty: the best that runs here
   int gpu = -1;                      // that an engine for GPUs runs on; -1: the first, or that of its rank
   bool json = false;
   int ranks = 0;         // processes to start; 0: this one alone

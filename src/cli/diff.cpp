@@ -105,7 +105,7 @@ Json compare_plans(const Json& old_engine, const Json& new_engine) {
 Json compare_interfaces(const Json& old_engine, const Json& new_engine) {
   Json differing = Json::array();
   for (const char* name :
-       {"target", "inputs", "outputs", "states", "conditions", "metadata", "weights_form"}) {
+       {"target", "levels", "inputs", "outputs", "states", "conditions", "metadata", "weights_form"}) {
     if (old_engine[name] != new_engine[name]) differing.push_back(name);
   }
   return differing;

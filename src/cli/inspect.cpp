@@ -23,6 +23,21 @@ std::string describe_range(const Json& range) {
   return high == INT64_MAX ? fmt::format("{}..", low) : fmt::format("{}..{}", low, high);
 }
 
+// Of an engine with several: which of them this machine runs, and why.
+void print_levels(const Json& json) {
+  if (!json["levels"].empty()) fmt::print("levels, the best first\n");
+  bool is_better = true;
+  for (const Json& level : json["levels"]) {
+    const bool runs = text_of(level, "missing").empty(), is_best = runs && is_better;
+    is_better &= !runs;
+    const std::string verdict = is_best ? "runs here, the best of those that can"
+                                : runs  ? "can run here"
+                                        : "cannot run here: " + text_of(level, "missing");
+    fmt::print("  {}: {} kernels, {} bytes of code; {}\n", text_of(level, "cpu"),
+               level["kernels"].get<size_t>(), level["code_bytes"].get<size_t>(), verdict);
+  }
+}
+
 void print_metadata(const Json& json) {
   if (!json["metadata"].empty()) fmt::print("metadata\n");
   for (const auto& [key, value] : json["metadata"].items())
@@ -86,6 +101,7 @@ void print_summary(const Json& json) {
   fmt::print("runs on {}\n", fmt::join(json["platforms"].get<std::vector<std::string>>(), ", "));
   fmt::print("file format {}, {} bytes, identity {}\n", json["format"].get<int>(),
              json["bytes"].get<uint64_t>(), text_of(json, "identity"));
+  print_levels(json);
   for (const Json& section : json["sections"]) {
     fmt::print("  {:<10} at {:>11}, {:>11} bytes, sha256 {}\n", text_of(section, "name"),
                section["offset"].get<uint64_t>(), section["bytes"].get<uint64_t>(),
@@ -99,6 +115,12 @@ void print_summary(const Json& json) {
   print_steps(json["main"]);
 }
 
+std::string content_of_file(const std::string& file) {
+  ingot_text* text = nullptr;
+  check(ingot_inspect_file(file.c_str(), &text));
+  return take_text(text);
+}
+
 }  // namespace
 
 void inspect(const InspectCommand& command) {
@@ -107,9 +129,7 @@ void inspect(const InspectCommand& command) {
     fmt::print("{}\n", command.json ? nlohmann::json{{"program", program}}.dump(2) : program);
     return;
   }
-  ingot_text* text = nullptr;
-  check(ingot_inspect_file(command.file.c_str(), &text));
-  const std::string json = take_text(text);
+  const std::string json = content_of_file(command.file);
   if (command.json) {
     fmt::print("{}\n", json);
   } else {
@@ -119,10 +139,12 @@ void inspect(const InspectCommand& command) {
 
 void verify(const InspectCommand& command) {
   check(ingot_verify_file(command.file.c_str()));
+  const auto json = Json::parse(content_of_file(command.file));
   if (command.json) {
-    fmt::print("{}\n", nlohmann::json{{"file", command.file}, {"valid", true}}.dump());
+    fmt::print("{}\n", Json{{"file", command.file}, {"valid", true}, {"levels", json["levels"]}}.dump());
   } else {
     fmt::print("{}: every byte is intact\n", command.file);
+    print_levels(json);
   }
 }
 

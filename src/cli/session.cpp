@@ -55,7 +55,8 @@ EngineHandle open_engine(const RunCommand& command) {
       .trusted_keys = command.trusted_keys.empty() ? nullptr : command.trusted_keys.c_str(),
       .without_weights = command.weights.empty() ? 0 : 1,
       .weight_budget = command.weight_budget.empty() ? nullptr : command.weight_budget.c_str(),
-      .gpu = std::max(command.gpu, 0)};
+      .gpu = std::max(command.gpu, 0),
+      .cpu = command.cpu.empty() ? nullptr : command.cpu.c_str()};
   check(ingot_set_threads(command.threads));
   ingot_engine* loaded = nullptr;
   check(ingot_engine_load(command.engine.c_str(), &options, &loaded));

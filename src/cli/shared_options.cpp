@@ -61,6 +61,10 @@ void add_load_options(CLI::App& app, RunCommand& command) {
          "the GPU that an engine for GPUs runs on: 0, 1 ... (default: 0; with --ranks, that of its rank)")
       ->type_name("number")
       ->check(CLI::NonNegativeNumber);
+  app.add_option("--cpu", command.cpu,
+                 "the level that is used, of an engine with several: x86-64-v3 ... (default: the best that "
+                 "this machine has)")
+      ->type_name("LEVEL");
   app.add_flag("--json", command.json, "print JSON");
 }
 

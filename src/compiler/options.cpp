@@ -8,7 +8,9 @@
 #include <charconv>
 
 #include "compiler/shapes.h"
+#include "engine/levels.h"
 #include "engine/platforms.h"
+#include "engine/section_info.h"
 #include "support/cpu_features.h"
 #include "support/error.h"
 #include "support/text.h"
@@ -114,6 +116,50 @@ Target::Numerics parse_numerics(std::string_view name, std::string_view value) {
   refuse(name, value, "strict, default or fast");
 }
 
+constexpr std::string_view kLevelsForm =
+    "one processor, or several that differ, separated by commas: x86-64-v3,x86-64-v4";
+
+std::vector<CpuFeatures> parse_levels(std::string_view name, std::string_view value) {
+  std::vector<CpuFeatures> levels;
+  for (size_t begin = 0; begin <= value.size();) {
+    const size_t end = std::min(value.find(',', begin), value.size());
+    const std::string_view word = value.substr(begin, end - begin);
+    if (word.empty()) refuse(name, value, kLevelsForm);
+    const CpuFeatures features = parse_cpu_features(word);
+    if (std::ranges::find(levels, features) != levels.end())
+      throw UserError(
+          "INGOT-U002",
+          fmt::format("option \"{}\" names the level {} twice, in \"{}\"", name, to_string(features), value),
+          fmt::format("leave one out; native is {} here", to_string(host_cpu_features())));
+    levels.push_back(features);
+    begin = end + 1;
+  }
+  if (levels.size() > kMostLevels) refuse(name, value, fmt::format("at most {} levels", kMostLevels));
+  std::ranges::sort(levels, is_before);
+  return levels;
+}
+
+void set_levels(CompileOptions& options, std::string_view name, std::string_view value) {
+  const std::vector<CpuFeatures> levels = parse_levels(name, value);
+  options.target.device = options.target.host_device = to_string(levels[0]);
+  options.levels.clear();
+  for (const CpuFeatures& level : levels) options.levels.push_back(to_string(level));
+  if (levels.size() == 1) options.levels.clear();
+}
+
+// After all options are known.
+void check_levels(CompileOptions& options) {
+  if (options.levels.empty()) return;
+  Target& target = options.target;
+  if (target.backend != "cpu")
+    throw UserError("INGOT-U002",
+                    fmt::format("option \"cpu\" names several levels, but the backend is {}", target.backend),
+                    "an engine for a device has code for one processor: name one");
+  if (target.device.empty()) target.device = options.levels[0];
+  if (target.device != options.levels[0])
+    refuse("device", target.device, "cpu, where the option \"cpu\" names several levels");
+}
+
 // The machine need not be this one. Options are set in the order of their names, so that `cpu` and `device`
 // are known here.
 void set_platform(CompileOptions& options, std::string_view name, std::string_view value) {
@@ -123,7 +169,11 @@ void set_platform(CompileOptions& options, std::string_view name, std::string_vi
   std::string& device = options.target.device;
   if (options.target.backend != "cpu") return;
   if (device.empty()) device = architecture == "x86-64" ? "x86-64-v3" : architecture;
-  if (!device.starts_with(architecture)) refuse("cpu", device, fmt::format("a processor of {}", value));
+  std::vector<std::string> all = options.levels;
+  if (all.empty()) all.push_back(device);
+  for (const std::string& each : all) {
+    if (!each.starts_with(architecture)) refuse("cpu", each, fmt::format("a processor of {}", value));
+  }
 }
 
 struct Row {
@@ -169,12 +219,11 @@ constexpr std::array kRows = {
         [](CompileOptions& o, View name, View value) {
           if (!parse_write_policies(value, o.cache.writes)) refuse(name, value, kWritePolicyForm);
         }},
-    Row{{"cpu", "features", "native",
+    Row{{"cpu", "levels", "native",
          "processor to build for, which runs what the device does not in an engine for a device: native, "
-         "x86-64-v3, x86-64-v4, x86-64-v4+vnni+bf16 ..., aarch64"},
-        [](CompileOptions& o, View, View value) {
-          o.target.device = o.target.host_device = to_string(parse_cpu_features(value));
-        }},
+         "x86-64-v3, x86-64-v4, x86-64-v4+vnni+bf16 ..., aarch64; several, separated by commas: a machine runs "
+         "the best that it has"},
+        [](CompileOptions& o, View name, View value) { set_levels(o, name, value); }},
     Row{{"device", "backend[:device]", "cpu",
          "backend and device in one: cpu, cpu:x86-64-v3, cuda, cuda:sm_90a; which GPU of this machine: "
          "`gpu`"},
@@ -332,6 +381,7 @@ CompileOptions parse_options(const std::map<std::string, std::string>& options) 
   CompileOptions parsed;
   parsed.threads = available_threads();
   for (const auto& [name, value] : options) find_row(name).set(parsed, name, value);
+  check_levels(parsed);
   return parsed;
 }
 

@@ -32,6 +32,8 @@ struct CacheOptions {
 
 struct CompileOptions {
   Target target;
+  std::vector<std::string> levels;  // devices of an engine for several processors, of which `target` has the
+                                    // first; empty: it is for one
   PassOptions passes;
   std::vector<DimProfile> profiles;
   bool require_full_compilation = false;

@@ -14,7 +14,7 @@ namespace {
 
 // The same in every format, so that each version can name the format of any file: the magic, and where the
 // format, the length of the header and the checksum over it are.
-constexpr size_t kFormatOffset = 8, kLengthOffset = 24, kChecksumOffset = 32;
+constexpr size_t kFormatOffset = 8, kCountOffset = 12, kLengthOffset = 24, kChecksumOffset = 32;
 constexpr size_t kLeastHeader = kChecksumOffset + sizeof(Checksum), kLongestHeader = 1 << 16;
 
 template <typename Number>
@@ -49,13 +49,14 @@ bool is_zero(Bytes bytes) {
 }
 
 [[noreturn]] void refuse_format(uint32_t format) {
-  const bool later = format > kEngineFormatVersion;
+  const bool later = format > kLevelsFormatVersion;
   throw UserError(
       "INGOT-U201",
       fmt::format(
-          "the engine has format {} (section 'header'), which is {} than format {}, the only one that "
-          "this version of Ingot reads",
-          format, later ? "later" : "earlier", kEngineFormatVersion),
+          "the engine has format {} (section 'header'), which is {} than format {}; this version of Ingot "
+          "reads {} and {}",
+          format, later ? "later" : "earlier", later ? kLevelsFormatVersion : kEngineFormatVersion,
+          kEngineFormatVersion, kLevelsFormatVersion),
       later ? "run it with the version of Ingot that built it, or build the model again with this one"
             : "build the model again with this version of Ingot, or run it with the one that built it");
 }
@@ -68,30 +69,41 @@ void check_format(Bytes file, Checksums checksums) {
     refuse("INGOT-U200", "this is not an Ingot engine: section 'header' does not begin with INGOTENG");
   if (file.size() < kLeastHeader) return;
   const auto format = get<uint32_t>(file, kFormatOffset);
-  if (format == kEngineFormatVersion) return;
+  if (format == kEngineFormatVersion || format == kLevelsFormatVersion) return;
   const auto length = get<uint64_t>(file, kLengthOffset);
   const bool possible = length >= kLeastHeader && length <= std::min(file.size(), kLongestHeader);
   if (checksums == Checksums::kIgnore || (possible && is_intact(file.first(length)))) refuse_format(format);
 }
 
-void check_header(Bytes file, Checksums checksums) {
-  if (file.size() < kHeaderBytes) {
+// One if the header says nothing else that is possible: then it is damaged, or of one level.
+size_t count_levels(Bytes head) {
+  if (head.size() < kHeaderBytes || get<uint32_t>(head, kFormatOffset) != kLevelsFormatVersion) return 1;
+  const auto sections = get<uint32_t>(head, kCountOffset);
+  const size_t levels = sections < kSectionCount ? 1 : levels_of(sections);
+  return sections == section_count(levels) && levels <= kMostLevels ? levels : 1;
+}
+
+void check_header(Bytes file, size_t levels, Checksums checksums) {
+  if (file.size() < header_bytes(levels)) {
     refuse("INGOT-U202",
            fmt::format("the engine file is cut off in section 'header': it has {} bytes", file.size()));
   }
   if (checksums == Checksums::kVerify && !is_intact(file)) refuse_header("its checksum is wrong");
   const auto format = get<uint32_t>(file, kFormatOffset);
-  if (format != kEngineFormatVersion) refuse_header(fmt::format("its format {} is not consistent", format));
-  if (get<uint32_t>(file, 12) != kSectionCount) refuse_header("it has an unknown number of sections");
-  if (get<uint64_t>(file, kLengthOffset) != kHeaderBytes) refuse_header("it has an unknown length");
+  if (format != (levels > 1 ? kLevelsFormatVersion : kEngineFormatVersion))
+    refuse_header(fmt::format("its format {} is not consistent", format));
+  if (get<uint32_t>(file, kCountOffset) != section_count(levels))
+    refuse_header("it has an unknown number of sections");
+  if (get<uint64_t>(file, kLengthOffset) != header_bytes(levels)) refuse_header("it has an unknown length");
   if (!is_zero(file.subspan(48, 16))) refuse_header("its padding is not zero");
 }
 
-Section read_entry(Bytes file, size_t index) {
+Section read_entry(Bytes file, size_t index, size_t levels) {
   const size_t at = kTableOffset + index * kTableEntryBytes;
   Section section;
-  section.name = kSectionNames[index];
-  if (get<uint32_t>(file, at) != index + 1 || get<uint32_t>(file, at + 4) != 0)
+  section.name = section_name(index, levels);
+  if (get<uint32_t>(file, at) != static_cast<uint32_t>(type_at(index, levels)) ||
+      get<uint32_t>(file, at + 4) != level_at(index, levels))
     refuse_header("its table lists unexpected sections");
   section.offset = get<uint64_t>(file, at + 8);
   section.length = get<uint64_t>(file, at + 16);
@@ -112,12 +124,13 @@ void check_places(uint64_t file_length, uint64_t declared, const std::vector<Sec
                                      "cut off or followed by other data",
                                      file_length, declared, last->name));
   }
-  uint64_t expected = align_up(kHeaderBytes, section_alignment(0));
+  const size_t levels = levels_of(sections.size());
+  uint64_t expected = header_bytes(levels);
   for (size_t i = 0; i < sections.size(); ++i) {
     const Section& section = sections[i];
     const bool inside = section.offset == expected && section.length <= file_length - section.offset &&
                         section.content_length <= section.length;
-    const uint64_t next = i + 1 < sections.size() ? section_alignment(i + 1) : kSmallAlignment;
+    const uint64_t next = i + 1 < sections.size() ? section_alignment(i + 1, levels) : kSmallAlignment;
     const bool padded =
         inside && section.offset + section.length == align_up(section.offset + section.content_length, next);
     if (!padded) refuse_header(fmt::format("section '{}' is at the wrong offset", section.name));
@@ -140,16 +153,26 @@ void check_section(Bytes file, const Section& section, Checksums checksums) {
 
 }  // namespace
 
+std::string section_name(size_t index, size_t levels) {
+  const SectionType type = type_at(index, levels);
+  const std::string_view name = kSectionNames[static_cast<size_t>(type) - 1];
+  const bool is_shared = type == SectionType::kChecksums || type == SectionType::kWeights;
+  return levels == 1 || is_shared ? std::string(name)
+                                  : fmt::format("{} of level {}", name, level_at(index, levels) + 1);
+}
+
 std::vector<std::byte> write_header(const std::vector<Section>& sections, uint64_t file_length) {
-  std::vector<std::byte> header(kHeaderBytes);
+  const size_t levels = levels_of(sections.size());
+  std::vector<std::byte> header(header_bytes(levels));
   std::memcpy(header.data(), kEngineMagic.data(), kEngineMagic.size());
-  put(header, kFormatOffset, kEngineFormatVersion);
-  put(header, 12, static_cast<uint32_t>(kSectionCount));
+  put(header, kFormatOffset, levels > 1 ? kLevelsFormatVersion : kEngineFormatVersion);
+  put(header, kCountOffset, static_cast<uint32_t>(sections.size()));
   put(header, 16, file_length);
-  put(header, kLengthOffset, static_cast<uint64_t>(kHeaderBytes));
+  put(header, kLengthOffset, static_cast<uint64_t>(header.size()));
   for (size_t i = 0; i < sections.size(); ++i) {
     const size_t at = kTableOffset + i * kTableEntryBytes;
-    put(header, at, static_cast<uint32_t>(i + 1));
+    put(header, at, static_cast<uint32_t>(type_at(i, levels)));
+    put(header, at + 4, static_cast<uint32_t>(level_at(i, levels)));
     put(header, at + 8, sections[i].offset);
     put(header, at + 16, sections[i].length);
     put(header, at + 24, sections[i].content_length);
@@ -162,7 +185,7 @@ std::vector<std::byte> write_header(const std::vector<Section>& sections, uint64
 
 std::vector<std::byte> with_signature(Bytes header, const EngineSignature& signature) {
   std::vector<std::byte> result(header.begin(), header.end());
-  put(result, kSignatureOffset, signature);
+  put(result, result.size() - sizeof(signature), signature);
   put(result, kChecksumOffset, header_checksum(result));
   return result;
 }
@@ -176,14 +199,17 @@ Container read_container(Bytes file, Checksums checksums) {
   };
   check_format(file, checksums);
   copy_up_to(std::min(file.size(), kHeaderBytes));
-  check_header(head, checksums);
-  for (size_t i = 0; i < kSectionCount; ++i) container.sections.push_back(read_entry(head, i));
+  const size_t levels = count_levels(head), count = section_count(levels);
+  copy_up_to(std::min(file.size(), header_bytes(levels)));
+  check_header(head, levels, checksums);
+  for (size_t i = 0; i < count; ++i) container.sections.push_back(read_entry(head, i, levels));
   check_places(file.size(), get<uint64_t>(head, 16), container.sections);
-  container.identity = digest(Bytes(head).subspan(kTableOffset, kSectionCount * kTableEntryBytes));
-  if (!is_zero(Bytes(head).subspan(kSignatureOffset, sizeof(EngineSignature))))
-    container.signature = get<EngineSignature>(head, kSignatureOffset);
+  container.identity = digest(Bytes(head).subspan(kTableOffset, count * kTableEntryBytes));
+  const size_t signature = signature_offset(levels);
+  if (!is_zero(Bytes(head).subspan(signature, sizeof(EngineSignature))))
+    container.signature = get<EngineSignature>(head, signature);
   copy_up_to(container.sections.back().offset);
-  for (size_t i = 0; i + 1 < kSectionCount; ++i) check_section(head, container.sections[i], checksums);
+  for (size_t i = 0; i + 1 < count; ++i) check_section(head, container.sections[i], checksums);
   return container;
 }
 

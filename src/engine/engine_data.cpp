@@ -43,11 +43,13 @@ ShardRanks ranks_of_parts(const EngineData& data, const ShardRanks& ranks) {
 }
 
 EngineData without_weights(EngineData engine) {
-  for (WeightData& weight : engine.weights) {
-    if (!weight.is_constant()) weight.data = nullptr;
-  }
-  for (SourceWeight& source : engine.sources) source.data = nullptr;
-  engine.weights_ranks.clear();
+  change_levels(engine, [](EngineData& level) {
+    for (WeightData& weight : level.weights) {
+      if (!weight.is_constant()) weight.data = nullptr;
+    }
+    for (SourceWeight& source : level.sources) source.data = nullptr;
+    level.weights_ranks.clear();
+  });
   return engine;
 }
 

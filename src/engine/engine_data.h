@@ -110,11 +110,25 @@ struct EngineData {
   std::vector<Tensor> state_values;  // initial values of owned states
   std::vector<NodeRecord> nodes;
   std::map<std::string, std::string> metadata;  // attached by the user when building; keys are not empty
+  // The same model for other processors, with the same weights in their original form: the levels that this
+  // machine does not run (levels.h). They have no others of their own.
+  std::vector<std::shared_ptr<const EngineData>> other_levels;
   std::vector<SizeCheck> checks;  // conditions on the sizes of main's inputs and states, checked before a run
 };
 
 // Those of `ranks` on which the values of sharded weights depend.
 ShardRanks ranks_of_parts(const EngineData& data, const ShardRanks& ranks);
+
+// The engine with a change that all of its levels need.
+template <typename Change>
+void change_levels(EngineData& engine, Change&& change) {
+  change(engine);
+  for (auto& other : engine.other_levels) {
+    auto changed = std::make_shared<EngineData>(*other);
+    change(*changed);
+    other = std::move(changed);
+  }
+}
 
 // The engine with the values of its weights left out; constants stay.
 EngineData without_weights(EngineData engine);

@@ -7,6 +7,7 @@
 #include <fmt/core.h>
 
 #include "engine/container.h"
+#include "engine/levels.h"
 #include "engine/sections.h"
 #include "engine/validate_engine.h"
 #include "support/error.h"
@@ -58,6 +59,37 @@ bool is_text(char letter) {
   return letter == '\n' || (static_cast<unsigned char>(letter) >= 0x20 && letter != 0x7F);
 }
 
+// All of a level but the values of its weights.
+ReadMetadata read_level(const Container& container, size_t level, EngineData& data) {
+  const auto content = [&](SectionType type) { return container.content(container.head, type, level); };
+  const Bytes key = content(SectionType::kKey);
+  data.key.assign(reinterpret_cast<const char*>(key.data()), key.size());
+  if (!std::ranges::all_of(data.key, is_text)) refuse_content(SectionType::kKey, "it is not text");
+  ReadMetadata metadata = read_metadata(content(SectionType::kMetadata), data);
+  read_programs(content(SectionType::kPrograms), data);
+  const Bytes images = content(SectionType::kImages);
+  for (const auto& gap : find_gaps(distinct(metadata.images), images.size(), 4096, SectionType::kImages))
+    require_zero(images, gap, SectionType::kImages);
+  for (size_t i = 0; i < metadata.images.size(); ++i) {
+    const Bytes code = images.subspan(metadata.images[i].offset, metadata.images[i].length);
+    data.images[i].code.assign(code.begin(), code.end());
+  }
+  return metadata;
+}
+
+void point_to_weights(Bytes weights, const std::shared_ptr<const void>& owner, const ReadMetadata& metadata,
+                      EngineData& data) {
+  const auto at = [&](uint64_t offset) {
+    const std::byte* value = offset == kNotKept ? nullptr : weights.data() + offset;
+    return value == nullptr ? nullptr : std::shared_ptr<const std::byte>(owner, value);
+  };
+  for (size_t i = 0; i < data.weights.size(); ++i) data.weights[i].data = at(metadata.weights[i]);
+  for (size_t i = 0; i < data.sources.size(); ++i) data.sources[i].data = at(metadata.sources[i]);
+  for (size_t i = 0; i < data.state_values.size(); ++i) {
+    data.state_values[i].data = std::const_pointer_cast<std::byte>(at(metadata.states[i]));
+  }
+}
+
 std::shared_ptr<const std::byte> aligned_copy(Bytes bytes) {
   constexpr std::align_val_t kAlignment{64};
   auto* memory = static_cast<std::byte*>(::operator new(bytes.size() + 1, kAlignment));
@@ -69,22 +101,23 @@ std::shared_ptr<const std::byte> aligned_copy(Bytes bytes) {
 
 }  // namespace
 
-std::shared_ptr<const EngineFile> EngineFile::open(const std::filesystem::path& path) {
-  return open(MappedFile::open(path));
+std::shared_ptr<const EngineFile> EngineFile::open(const std::filesystem::path& path, std::string_view cpu) {
+  return open(MappedFile::open(path), cpu);
 }
 
-std::shared_ptr<const EngineFile> EngineFile::open(std::shared_ptr<const MappedFile> file) {
+std::shared_ptr<const EngineFile> EngineFile::open(std::shared_ptr<const MappedFile> file,
+                                                   std::string_view cpu) {
   std::shared_ptr<EngineFile> result(new EngineFile);
   result->bytes_ = file->bytes();
   result->owner_ = file;
   result->modified_ = file->opened_version().modified;
   result->map_ = std::move(file);
-  result->read(Checksums::kVerify);
+  result->read(Checksums::kVerify, cpu);
   return result;
 }
 
 std::shared_ptr<const EngineFile> EngineFile::open(Bytes bytes, std::shared_ptr<const void> owner,
-                                                   Checksums checksums) {
+                                                   Checksums checksums, std::string_view cpu) {
   std::shared_ptr<EngineFile> result(new EngineFile);
   result->bytes_ = bytes;
   result->owner_ = std::move(owner);
@@ -93,52 +126,47 @@ std::shared_ptr<const EngineFile> EngineFile::open(Bytes bytes, std::shared_ptr<
     result->bytes_ = {copy.get(), bytes.size()};
     result->owner_ = copy;
   }
-  result->read(checksums);
+  result->read(checksums, cpu);
   return result;
 }
 
-void EngineFile::read(Checksums checksums) {
+void EngineFile::read(Checksums checksums, std::string_view cpu) {
   const Container container = read_container(bytes_, checksums);
-  const Bytes head = container.head;
   identity_ = container.identity;
   signature_ = container.signature;
   sections_.assign(container.sections.begin(), container.sections.end());
-  const Bytes key = container.content(head, SectionType::kKey);
-  data_.key.assign(reinterpret_cast<const char*>(key.data()), key.size());
-  if (!std::ranges::all_of(data_.key, is_text)) refuse_content(SectionType::kKey, "it is not text");
-  const ReadMetadata metadata = read_metadata(container.content(head, SectionType::kMetadata), data_);
-  read_programs(container.content(head, SectionType::kPrograms), data_);
-
-  const Bytes images = container.content(head, SectionType::kImages);
-  for (const auto& gap : find_gaps(distinct(metadata.images), images.size(), 4096, SectionType::kImages)) {
-    require_zero(images, gap, SectionType::kImages);
+  std::vector<std::shared_ptr<EngineData>> levels;
+  std::vector<ReadMetadata> metadata;
+  for (size_t i = 0; i < container.levels(); ++i) {
+    levels.push_back(std::make_shared<EngineData>());
+    metadata.push_back(read_level(container, i, *levels[i]));
   }
-  for (size_t i = 0; i < metadata.images.size(); ++i) {
-    const Bytes code = images.subspan(metadata.images[i].offset, metadata.images[i].length);
-    data_.images[i].code.assign(code.begin(), code.end());
-    image_offsets_.push_back(static_cast<uint64_t>(code.data() - head.data()));
-  }
+  read_weights(container, metadata, levels);
+  Levels all;
+  for (const auto& level : levels) all.push_back(level.get());
+  for (const EngineData* level : all) validate_engine(*level);
+  if (all.size() > 1) validate_levels(all);
+  const size_t used = all.size() > 1 || !cpu.empty() ? choose_level(all, cpu) : 0;
+  images_index_ = index_of(SectionType::kImages, used, all.size());
+  for (const Extent& image : metadata[used].images) image_offsets_.push_back(images().offset + image.offset);
+  data_ = std::move(*with_level(std::move(levels), used));
+}
 
+void EngineFile::read_weights(const Container& container, const std::vector<ReadMetadata>& metadata,
+                              std::vector<std::shared_ptr<EngineData>>& levels) {
   const Bytes weights = container.content(bytes_, SectionType::kWeights);
-  const std::vector<Extent> used = distinct(metadata.used);
+  std::vector<Extent> extents;
+  for (const ReadMetadata& each : metadata) extents.insert(extents.end(), each.used.begin(), each.used.end());
+  const std::vector<Extent> used = distinct(std::move(extents));
   gaps_ = find_gaps(used, weights.size(), 64, SectionType::kWeights);
   for (const Extent& extent : used) pieces_.push_back(weights.subspan(extent.offset, extent.length));
-  const auto at = [&](uint64_t offset) {
-    const std::byte* data = offset == kNotKept ? nullptr : weights.data() + offset;
-    return data == nullptr ? nullptr : std::shared_ptr<const std::byte>(owner_, data);
-  };
-  for (size_t i = 0; i < data_.weights.size(); ++i) data_.weights[i].data = at(metadata.weights[i]);
-  for (size_t i = 0; i < data_.sources.size(); ++i) data_.sources[i].data = at(metadata.sources[i]);
-  for (size_t i = 0; i < data_.state_values.size(); ++i) {
-    data_.state_values[i].data = std::const_pointer_cast<std::byte>(at(metadata.states[i]));
-  }
-  const Bytes sums = container.content(head, SectionType::kChecksums);
+  for (size_t i = 0; i < levels.size(); ++i) point_to_weights(weights, owner_, metadata[i], *levels[i]);
+  const Bytes sums = container.content(container.head, SectionType::kChecksums);
   block_checksums_.resize(weight_blocks());
   if (sums.size() != block_checksums_.size() * sizeof(Checksum)) {
     refuse_content(SectionType::kChecksums, "it does not have one checksum per block of weights");
   }
   if (!sums.empty()) std::memcpy(block_checksums_.data(), sums.data(), sums.size());
-  validate_engine(data_);
 }
 
 Bytes EngineFile::section(std::string_view name) const {
@@ -178,9 +206,10 @@ void EngineFile::verify_all() const {
   for_each_parallel(digests.size(), [&](size_t piece) { digests[piece] = digest(pieces_[piece]); });
   DigestBuilder all;
   for (const Digest& each : digests) all.update(each);
+  const SectionInfo& checksums = sections_[checksums_index(levels_of(sections_.size()))];
   for (const SectionInfo& info : sections_) {
     const Digest actual = info.name == "weights" ? all.finish() : digest(section(info.name));
-    const bool listed = info.name != "weights" || info.checksum == sections_[3].checksum;
+    const bool listed = info.name != "weights" || info.checksum == checksums.checksum;
     if (actual == info.digest && listed) continue;
     throw UserError(
         "INGOT-U204",

@@ -22,6 +22,8 @@
 namespace ingot::core {
 
 class EngineFile;
+struct Container;
+struct ReadMetadata;
 
 // Progress of a write: bytes hashed with SHA-256 plus bytes written. Called on the caller's thread only; an
 // exception of the callback ends the write.
@@ -41,13 +43,17 @@ void write_engine(const EngineData& engine, const Sink& sink, const EngineFile* 
 // rule.
 class EngineFile {
  public:
-  static std::shared_ptr<const EngineFile> open(const std::filesystem::path& path);
-  static std::shared_ptr<const EngineFile> open(std::shared_ptr<const MappedFile> file);
+  // `cpu`: which of the engine's levels is used; empty: the best that this machine has, see choose_level.
+  static std::shared_ptr<const EngineFile> open(const std::filesystem::path& path, std::string_view cpu = {});
+  static std::shared_ptr<const EngineFile> open(std::shared_ptr<const MappedFile> file,
+                                                std::string_view cpu = {});
   // In memory; copied unless aligned to 64 bytes.
   static std::shared_ptr<const EngineFile> open(Bytes bytes, std::shared_ptr<const void> owner,
-                                                Checksums checksums = Checksums::kVerify);
+                                                Checksums checksums = Checksums::kVerify,
+                                                std::string_view cpu = {});
 
   const EngineData& data() const { return data_; }  // weights point into the mapping
+  uint32_t format() const { return data_.other_levels.empty() ? kEngineFormatVersion : kLevelsFormatVersion; }
   const std::vector<SectionInfo>& sections() const { return sections_; }
   Digest identity() const { return identity_; }  // SHA-256 over the section table
   const std::optional<EngineSignature>& signature() const { return signature_; }  // unchecked
@@ -55,6 +61,7 @@ class EngineFile {
   Bytes bytes() const { return bytes_; }
   std::shared_ptr<const MappedFile> map() const { return map_; }               // null if in memory
   uint64_t image_offset(size_t image) const { return image_offsets_[image]; }  // in the file
+  const SectionInfo& images() const { return sections_[images_index_]; }       // of the level in use
   uint64_t size() const { return bytes_.size(); }
 
   // Checks blocks [first, last) of 1 MiB of the weights against their checksums, and that gaps between
@@ -73,7 +80,9 @@ class EngineFile {
 
  private:
   EngineFile() = default;
-  void read(Checksums checksums);
+  void read(Checksums checksums, std::string_view cpu);
+  void read_weights(const Container& container, const std::vector<ReadMetadata>& metadata,
+                    std::vector<std::shared_ptr<EngineData>>& levels);
   Bytes section(std::string_view name) const;
   Bytes weight_block(size_t block) const;
   bool is_intact(size_t block) const;
@@ -86,6 +95,7 @@ class EngineFile {
   std::shared_ptr<const void> owner_;
   Bytes bytes_;
   mutable std::atomic<uint64_t> modified_{0};  // FileVersion::modified, at the last successful check
+  size_t images_index_ = 0;
   std::vector<uint64_t> image_offsets_;
   std::vector<Checksum> block_checksums_;
   std::vector<Bytes> pieces_;                        // contents of the weights section, by offset

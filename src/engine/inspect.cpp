@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "engine/group_uses.h"
+#include "engine/levels.h"
 #include "engine/lifetimes.h"
 #include "engine/platforms.h"
 #include "support/json_writer.h"
@@ -162,6 +163,22 @@ void write_conditions(JsonWriter& json, const EngineData& engine) {
   json.end_array();
 }
 
+// Those of an engine with several; `missing` is empty where this machine can run the level.
+void write_levels(JsonWriter& json, const EngineData& engine) {
+  json.key("levels").begin_array();
+  if (!engine.other_levels.empty()) {
+    for (const EngineData* level : levels_of(engine)) {
+      size_t code = 0;
+      for (const Image& image : level->images) code += image.code.size();
+      json.begin_object().field("cpu", level_name(level->target)).field("target", level->target);
+      json.field("kernels", level->images.size()).field("code_bytes", code);
+      json.field("key_sha256", hex(digest(as_bytes(level->key)))).field("missing", missing_for(*level));
+      json.field("is_used", level == &engine).end_object();
+    }
+  }
+  json.end_array();
+}
+
 void write_user_metadata(JsonWriter& json, const EngineData& engine) {
   json.key("metadata").begin_object();
   for (const auto& [key, value] : engine.metadata) json.field(key, value);
@@ -169,7 +186,7 @@ void write_user_metadata(JsonWriter& json, const EngineData& engine) {
 }
 
 void write_sections(JsonWriter& json, const EngineFile& file) {
-  json.field("format", kEngineFormatVersion)
+  json.field("format", file.format())
       .field("bytes", file.size())
       .field("identity", hex(file.identity()))
       .field("signed_by", file.signature() ? hex(file.signature()->key) : "");
@@ -329,6 +346,7 @@ std::string inspect_json(const EngineData& engine, const EngineFile* file) {
       .field("origin", engine.origin)
       .field("target", engine.target);
   json.list("platforms", platforms_of(engine));
+  write_levels(json, engine);
   json.field("key_sha256", hex(digest(as_bytes(engine.key)))).field("key", engine.key);
   if (file != nullptr) write_sections(json, *file);
   write_user_metadata(json, engine);

@@ -31,24 +31,34 @@ class Placer {
  public:
   uint64_t place(const std::byte* data, size_t bytes) {
     if (data == nullptr) return kNotKept;
-    const auto [entry, is_new] = known_.try_emplace({data, bytes}, places.length);
-    if (!is_new) return entry->second;
-    places.pieces.push_back({places.length, Bytes(data, bytes)});
-    places.length = align_up(places.length + bytes, kWeightAlignment);
+    const auto [entry, is_new] = known_.try_emplace({data, bytes}, placed.length);
+    if (is_new) entry->second = place_new({data, bytes});
     return entry->second;
   }
 
-  WeightPlaces places;
+  // Values that follow may be those of levels before.
+  void begin_level() { before_ = placed.pieces.size(); }
+
+  PlacedLevels placed;
 
  private:
+  uint64_t place_new(Bytes bytes) {
+    for (size_t i = 0; i < before_; ++i) {
+      if (std::ranges::equal(placed.pieces[i].bytes, bytes)) return placed.pieces[i].offset;
+    }
+    const uint64_t offset = placed.length;
+    placed.pieces.push_back({offset, bytes});
+    placed.length = align_up(offset + bytes.size(), kWeightAlignment);
+    return offset;
+  }
+
   std::map<std::pair<const std::byte*, size_t>, uint64_t> known_;
+  size_t before_ = 0;
 };
 
-}  // namespace
-
-WeightPlaces place_weights(const EngineData& engine) {
-  Placer placer;
-  placer.places.weights.assign(engine.weights.size(), kNotKept);
+WeightPlaces place_level(const EngineData& engine, Placer& placer) {
+  WeightPlaces places;
+  places.weights.assign(engine.weights.size(), kNotKept);
   std::vector<uint32_t> ids;
   std::set<uint32_t> used;
   collect_ids(engine.main, ids, used);
@@ -59,22 +69,32 @@ WeightPlaces place_weights(const EngineData& engine) {
   for (const uint32_t id : ids) {
     const WeightData& entry = engine.weights[id];
     if (original && entry.init() != nullptr) continue;
-    placer.places.weights[id] = placer.place(entry.data.get(), entry.bytes);
+    places.weights[id] = placer.place(entry.data.get(), entry.bytes);
   }
   for (const SourceWeight& source : engine.sources) {
     const bool is_stored = original || !source.is_saved;
-    placer.places.sources.push_back(is_stored ? placer.place(source.data.get(), source_bytes(source))
-                                              : kNotKept);
+    places.sources.push_back(is_stored ? placer.place(source.data.get(), source_bytes(source)) : kNotKept);
   }
   for (uint32_t id = 0; original && id < engine.weights.size(); ++id) {
     const FromSource* source = engine.weights[id].source();
-    if (source != nullptr) placer.places.weights[id] = placer.places.sources[source->index];
+    if (source != nullptr) places.weights[id] = places.sources[source->index];
   }
   for (const Tensor& state : engine.state_values) {
     const bool kept = state.data != nullptr && !is_all_zero({state.data.get(), state.bytes()});
-    placer.places.states.push_back(kept ? placer.place(state.data.get(), state.bytes()) : kNotKept);
+    places.states.push_back(kept ? placer.place(state.data.get(), state.bytes()) : kNotKept);
   }
-  return std::move(placer.places);
+  return places;
+}
+
+}  // namespace
+
+PlacedLevels place_weights(const Levels& levels) {
+  Placer placer;
+  for (const EngineData* level : levels) {
+    placer.begin_level();
+    placer.placed.levels.push_back(place_level(*level, placer));
+  }
+  return std::move(placer.placed);
 }
 
 std::vector<Extent> distinct(std::vector<Extent> extents) {

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "engine/levels.h"
+
 namespace ingot::core {
 namespace {
 
@@ -24,7 +26,8 @@ bool has_code_for_others(const EngineData& engine, const Platform& platform) {
 std::vector<std::string> platforms_of(const EngineData& engine) {
   std::vector<std::string> names;
   for (const Platform& platform : kPlatforms) {
-    if (!has_code_for_others(engine, platform)) names.emplace_back(platform.name);
+    const auto serves = [&](const EngineData* level) { return !has_code_for_others(*level, platform); };
+    if (std::ranges::any_of(levels_of(engine), serves)) names.emplace_back(platform.name);
   }
   return names;
 }

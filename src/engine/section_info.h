@@ -10,6 +10,9 @@
 namespace ingot::core {
 
 constexpr uint32_t kEngineFormatVersion = 6;
+// Of a file with several levels, which readers of before could not read; one of one level has not changed.
+constexpr uint32_t kLevelsFormatVersion = 7;
+constexpr size_t kMostLevels = 16;
 
 struct SectionInfo {
   std::string name;

@@ -6,6 +6,7 @@
 
 #include "engine/container.h"
 #include "engine/engine_data.h"
+#include "engine/levels.h"
 
 namespace ingot::core {
 
@@ -15,6 +16,9 @@ constexpr uint64_t kNotKept = UINT64_MAX;
 // section in order.
 struct WeightPlaces {
   std::vector<uint64_t> weights, sources, states;
+};
+struct PlacedLevels {
+  std::vector<WeightPlaces> levels;
   struct Piece {
     uint64_t offset;
     Bytes bytes;
@@ -23,8 +27,8 @@ struct WeightPlaces {
   uint64_t length = 0;
 };
 
-// Order of first use by `main`; equal addresses are stored once.
-WeightPlaces place_weights(const EngineData& engine);
+// Order of first use by `main`; equal addresses are stored once, and so are equal values of several levels.
+PlacedLevels place_weights(const Levels& levels);
 
 // Offsets of the kernel binaries in their section.
 std::vector<uint64_t> place_images(const std::vector<Image>& images, uint64_t& length);

@@ -13,7 +13,7 @@ namespace {
 
 // Begins with what it is, so that a signature of something else never fits.
 std::vector<std::byte> signed_message(const EngineFile& file) {
-  const std::string title = fmt::format("ingot engine, format {}\n", kEngineFormatVersion);
+  const std::string title = fmt::format("ingot engine, format {}\n", file.format());
   std::vector<std::byte> message(as_bytes(title).begin(), as_bytes(title).end());
   const Digest identity = file.identity();
   message.insert(message.end(), identity.begin(), identity.end());

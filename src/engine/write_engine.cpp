@@ -18,9 +18,9 @@ namespace {
 
 // Block `index` of the weights section, gaps filled with zeros. Assembled in `buffer` unless it is inside one
 // value.
-Bytes block_at(const WeightPlaces& places, uint64_t length, size_t index, std::vector<std::byte>& buffer) {
+Bytes block_at(const PlacedLevels& places, uint64_t length, size_t index, std::vector<std::byte>& buffer) {
   const uint64_t begin = index * kWeightBlock, end = std::min<uint64_t>(begin + kWeightBlock, length);
-  const auto end_of = [](const WeightPlaces::Piece& piece) { return piece.offset + piece.bytes.size(); };
+  const auto end_of = [](const PlacedLevels::Piece& piece) { return piece.offset + piece.bytes.size(); };
   auto piece = std::ranges::upper_bound(places.pieces, begin, {}, end_of);
   if (piece != places.pieces.end() && piece->offset <= begin && end_of(*piece) >= end)
     return piece->bytes.subspan(begin - piece->offset, end - begin);
@@ -68,7 +68,7 @@ struct Draft {
 };
 
 // XXH3 of each block of the weights section.
-std::vector<std::byte> checksum_weights(const WeightPlaces& places, uint64_t length, Meter& meter) {
+std::vector<std::byte> checksum_weights(const PlacedLevels& places, uint64_t length, Meter& meter) {
   const size_t count = align_up(length, kWeightBlock) / kWeightBlock;
   std::vector<std::byte> checksums(count * sizeof(Checksum));
   for_each_watched(count, meter, [&](size_t index, const auto&) {
@@ -88,7 +88,7 @@ struct ToHash {
   uint64_t bytes = 0;
 };
 
-ToHash list_bytes(const EngineData& engine, const WeightPlaces& places) {
+ToHash list_bytes(const EngineData& engine, const PlacedLevels& places) {
   ToHash list;
   std::map<std::pair<const std::byte*, size_t>, size_t> known;
   const auto add = [&](Bytes bytes) {
@@ -97,7 +97,7 @@ ToHash list_bytes(const EngineData& engine, const WeightPlaces& places) {
     if (is_new) list.bytes += bytes.size();
     return entry->second;
   };
-  for (const WeightPlaces::Piece& piece : places.pieces) {
+  for (const PlacedLevels::Piece& piece : places.pieces) {
     if (!piece.bytes.empty()) add(piece.bytes);
   }
   list.pieces = list.all.size();
@@ -129,7 +129,8 @@ class Writing {
  public:
   Writing(const EngineData& engine, const WriteWatch& watch)
       : engine_(engine),
-        places_(place_weights(engine)),
+        levels_(levels_of(engine)),
+        places_(place_weights(levels_)),
         weights_length_(align_up(places_.length, kSmallAlignment)),
         list_(list_bytes(engine, places_)),
         meter_(watch, list_.bytes + weights_length_) {}
@@ -138,45 +139,64 @@ class Writing {
   void write(const Draft& draft, const Sink& sink, const EngineFile* origin);
 
  private:
+  void fill_level(Draft& draft, size_t level, const std::vector<Digest>& digests) const;
+  void add_section(Draft& draft, size_t index, std::span<const Digest> pieces) const;
   void write_weights(const Draft& draft, const Sink& sink, const EngineFile* origin);
 
   const EngineData& engine_;
-  const WeightPlaces places_;
+  const Levels levels_;
+  const PlacedLevels places_;
   const uint64_t weights_length_;
   const ToHash list_;
   Meter meter_;
 };
 
+// `digests`: of the sources.
+void Writing::fill_level(Draft& draft, size_t level, const std::vector<Digest>& digests) const {
+  const EngineData& data = *levels_[level];
+  uint64_t length = 0;
+  const std::vector<uint64_t> offsets = place_images(data.images, length);
+  const auto content = [&](SectionType type) -> std::vector<std::byte>& {
+    return draft.contents[index_of(type, level, levels_.size())];
+  };
+  content(SectionType::kKey) = to_bytes(data.key);
+  content(SectionType::kMetadata) = write_metadata(data, places_.levels[level], offsets, digests);
+  content(SectionType::kPrograms) = write_programs(data);
+  content(SectionType::kImages) = join_images(data.images, offsets, length);
+}
+
+// Behind the sections before it. `pieces`: digests of the values in the weights section.
+void Writing::add_section(Draft& draft, size_t index, std::span<const Digest> pieces) const {
+  const size_t levels = levels_.size();
+  const bool is_weights = index + 1 == section_count(levels);
+  const uint64_t content = is_weights ? weights_length_ : draft.contents[index].size();
+  const uint64_t next = is_weights ? kSmallAlignment : section_alignment(index + 1, levels);
+  const uint64_t offset =
+      index == 0 ? header_bytes(levels) : draft.sections.back().offset + draft.sections.back().length;
+  Section section{{.name = section_name(index, levels),
+                   .offset = offset,
+                   .length = align_up(offset + content, next) - offset}};
+  section.content_length = content;
+  if (is_weights) {
+    section.checksum = draft.sections[checksums_index(levels)].checksum;
+    section.digest = weights_digest(pieces);
+  } else {
+    draft.contents[index].resize(section.length);
+    section.checksum = checksum(draft.contents[index]);
+    section.digest = digest(draft.contents[index]);
+  }
+  draft.sections.push_back(std::move(section));
+}
+
 Draft Writing::draft() {
   Draft draft;
-  uint64_t images_length = 0;
-  const std::vector<uint64_t> image_offsets = place_images(engine_.images, images_length);
-  std::vector<std::byte> checksums = checksum_weights(places_, weights_length_, meter_);
+  draft.contents.resize(section_count(levels_.size()) - 1);
+  draft.contents[checksums_index(levels_.size())] = checksum_weights(places_, weights_length_, meter_);
   const std::vector<Digest> digests = digest_all(list_.all, meter_, [&](size_t bytes) { meter_.add(bytes); });
-  draft.contents = {to_bytes(engine_.key),
-                    write_metadata(engine_, places_, image_offsets, source_digests(engine_, list_, digests)),
-                    write_programs(engine_), std::move(checksums),
-                    join_images(engine_.images, image_offsets, images_length)};
-  uint64_t offset = align_up(kHeaderBytes, section_alignment(0));
-  for (size_t i = 0; i < kSectionCount; ++i) {
-    const bool is_weights = i == kSectionCount - 1;
-    const uint64_t content = is_weights ? weights_length_ : draft.contents[i].size();
-    const uint64_t next = is_weights ? kSmallAlignment : section_alignment(i + 1);
-    Section section{{.name = std::string(kSectionNames[i]),
-                     .offset = offset,
-                     .length = align_up(offset + content, next) - offset}};
-    section.content_length = content;
-    if (is_weights) {
-      section.checksum = draft.sections[3].checksum;
-      section.digest = weights_digest(std::span(digests).first(list_.pieces));
-    } else {
-      draft.contents[i].resize(section.length);
-      section.checksum = checksum(draft.contents[i]);
-      section.digest = digest(draft.contents[i]);
-    }
-    offset += section.length;
-    draft.sections.push_back(std::move(section));
-  }
+  const std::vector<Digest> of_sources = source_digests(engine_, list_, digests);
+  for (size_t level = 0; level < levels_.size(); ++level) fill_level(draft, level, of_sources);
+  for (size_t i = 0; i < section_count(levels_.size()); ++i)
+    add_section(draft, i, std::span(digests).first(list_.pieces));
   return draft;
 }
 
@@ -189,7 +209,7 @@ Draft Writing::draft() {
 // Writes the weights as they were when the draft was made: each block is checked after it was copied to
 // `buffer`, where others cannot change it.
 void Writing::write_weights(const Draft& draft, const Sink& sink, const EngineFile* origin) {
-  const std::byte* expected = draft.contents[3].data();
+  const std::byte* expected = draft.contents[checksums_index(levels_.size())].data();
   std::vector<std::byte> buffer;
   for (size_t index = 0; index * kWeightBlock < weights_length_; ++index) {
     const Bytes block = block_at(places_, weights_length_, index, buffer);

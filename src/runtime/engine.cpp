@@ -7,6 +7,7 @@
 
 #include <fmt/core.h>
 
+#include "engine/levels.h"
 #include "engine/program_slice.h"
 #include "engine/signature.h"
 #include "runtime/initialize.h"
@@ -24,10 +25,16 @@ constexpr size_t kFirstDevice = 1;  // its place_number
 
 void check_trust(const EngineFile& file, const LoadOptions& options) {
   if (options.trust == Trust::kSigned) require_signature(file, options.trusted);
-  if (options.trust == Trust::kNone && !file.data().images.empty()) {
+  const auto has_code = [](const EngineData* level) { return !level->images.empty(); };
+  if (options.trust == Trust::kNone && std::ranges::any_of(levels_of(file.data()), has_code)) {
     throw UserError("INGOT-U221", "the engine holds native code, which trust=\"none\" does not run",
                     "load it with trust=\"any\" if you trust its origin");
   }
+}
+
+std::string note_on_levels(const EngineData& data) {
+  if (data.other_levels.empty()) return "";
+  return fmt::format(", one of its levels {}", name_levels(levels_of(data)));
 }
 
 // Whether a value that `program` reads is the one of the engine's file.
@@ -45,9 +52,9 @@ bool reads_stored_values(const EngineData& data, const Program& program, const W
 
 }  // namespace
 
-std::shared_ptr<const EngineFile> open_copy(const std::filesystem::path& path) {
+std::shared_ptr<const EngineFile> open_copy(const std::filesystem::path& path, std::string_view cpu) {
   const FileCopy copy = read_copy(path);
-  return EngineFile::open(copy.bytes(), copy.memory);
+  return EngineFile::open(copy.bytes(), copy.memory, Checksums::kVerify, cpu);
 }
 
 Engine::~Engine() { delete weights_.load(); }
@@ -55,7 +62,7 @@ Engine::~Engine() { delete weights_.load(); }
 std::shared_ptr<Engine> Engine::load(const std::filesystem::path& path, const LoadOptions& options,
                                      Host& host) {
   const bool copy = options.memory == FileMemory::kCopy || options.trust == Trust::kSigned;
-  return load(copy ? open_copy(path) : EngineFile::open(path), options, host);
+  return load(copy ? open_copy(path, options.cpu) : EngineFile::open(path, options.cpu), options, host);
 }
 
 std::shared_ptr<Engine> Engine::load(std::shared_ptr<const EngineFile> file, const LoadOptions& options,
@@ -70,8 +77,9 @@ std::shared_ptr<Engine> Engine::load(std::shared_ptr<const EngineFile> file, con
   engine->prepare(options.weight_budget, options.gpu);
   if (host.log().wants(LogLevel::kInfo))
     host.log().write(LogLevel::kInfo,
-                     fmt::format("opened the engine '{}' for {}, {} bytes", engine->data_->name,
-                                 engine->data_->target, engine->file_->size()));
+                     fmt::format("opened the engine '{}' for {}{}, {} bytes", engine->data_->name,
+                                 engine->data_->target, note_on_levels(*engine->data_),
+                                 engine->file_->size()));
   return engine;
 }
 

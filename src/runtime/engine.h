@@ -30,11 +30,12 @@ struct LoadOptions {
   FileMemory memory = FileMemory::kMap;  // a file whose signature counts is always copied
   std::vector<PublicKey> trusted;
   WeightBudget weight_budget;
-  int gpu = 0;  // that an engine for GPUs runs on, and has its weights on
+  int gpu = 0;      // that an engine for GPUs runs on, and has its weights on
+  std::string cpu;  // the level that is used, of an engine with several; empty: the best that runs here
 };
 
 // Reads the whole file instead of mapping it. Errors as of EngineFile::open.
-std::shared_ptr<const EngineFile> open_copy(const std::filesystem::path& path);
+std::shared_ptr<const EngineFile> open_copy(const std::filesystem::path& path, std::string_view cpu = {});
 
 class PreparedWeights;
 class WeightVerification;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/snapshot.h"
+
+#include "engine/levels.h"
 #include "support/paths.h"
 
 namespace ingot::core {
@@ -12,6 +14,7 @@ std::shared_ptr<const EngineData> data_now(const std::shared_ptr<const Engine>& 
   auto data = std::make_shared<EngineData>(engine->data());
   data->weights_files.clear();
   for (const std::filesystem::path& file : weights->files) data->weights_files.push_back(to_text(file));
+  share_sources(*data);
   if (!weights->files.empty()) return data;
   data->weights_ranks = weights->ranks;
   for (const auto& [index, digest] : weights->refitted) {
@@ -21,6 +24,7 @@ std::shared_ptr<const EngineData> data_now(const std::shared_ptr<const Engine>& 
     if (fill_digests && source.data != nullptr) source.digest = digest_of(source, source.data.get());
   }
   for (size_t id = 0; id < data->weights.size(); ++id) data->weights[id].data = weights->data[id];
+  share_sources(*data);
   return data;
 }
 

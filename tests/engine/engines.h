@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "engine/engine_data.h"
+#include "engine/levels.h"
 #include "tests/engine/programs.h"
 
 namespace ingot::core::testing {
@@ -62,6 +63,22 @@ inline EngineData small_engine() {
                       .inputs = {TensorSlot{}, PlainValue(int64_t{3})},
                       .outputs = {TensorSlot{}},
                       .mutated_inputs = {std::nullopt}};
+  return engine;
+}
+
+// Several levels of one engine, as a build makes them; the first is in use.
+inline EngineData engine_of_levels(const std::vector<std::string>& cpus, EngineData (*make)() = small_engine) {
+  const auto level = [&](const std::string& cpu) {
+    EngineData engine = make();
+    engine.target = "cpu:" + cpu + " level=3";
+    engine.key += " for " + cpu;
+    engine.weights_form = WeightsForm::kOriginal;
+    return engine;
+  };
+  EngineData engine = level(cpus[0]);
+  for (size_t i = 1; i < cpus.size(); ++i)
+    engine.other_levels.push_back(std::make_shared<EngineData>(level(cpus[i])));
+  share_sources(engine);
   return engine;
 }
 

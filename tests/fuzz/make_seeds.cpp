@@ -31,7 +31,7 @@ void write_forms(const std::filesystem::path& folder, const std::string& name, c
     write_engine(engine, [&](Bytes part) { file.insert(file.end(), part.begin(), part.end()); });
     write(folder / (name + (mode == fuzz::kVerified ? ".verified" : ".unverified")), file);
   }
-  fuzz::Parts parts{engine, place_weights(engine), {}};
+  fuzz::Parts parts{engine, place_weights({&engine}).levels[0], {}};
   uint64_t length = 0;
   parts.images = place_images(engine.images, length);
   write(folder / (name + ".sealed"), fuzz::write_parts(parts));

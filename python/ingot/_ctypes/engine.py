@@ -82,9 +82,10 @@ class Engine:
         weight_budget: str = "",
         gpu: int = 0,
         rank: str = "",
+        cpu: str = "",
     ) -> Engine:
         options = _load_options(
-            verify, trust, memory, trusted_keys, without_weights, weight_budget, gpu, rank
+            verify, trust, memory, trusted_keys, without_weights, weight_budget, gpu, rank, cpu
         )
         return Engine(_Engine.made(lib.engine_load, path.encode(), byref(options)), threads)
 
@@ -99,9 +100,10 @@ class Engine:
         weight_budget: str = "",
         gpu: int = 0,
         rank: str = "",
+        cpu: str = "",
     ) -> Engine:
         """The engine reads from the array's memory as long as it needs it."""
-        options = _load_options(verify, trust, 0, trusted_keys, without_weights, weight_budget, gpu, rank)
+        options = _load_options(verify, trust, 0, trusted_keys, without_weights, weight_budget, gpu, rank, cpu)
         content = Tensor()
         viewed = arrays.view(array, content, "engine bytes")
         size = arrays.shape_of(content)[0]
@@ -332,6 +334,7 @@ def _load_options(
     weight_budget: str,
     gpu: int,
     rank: str,
+    cpu: str,
 ) -> LoadOptions:
     return LoadOptions(
         verify=verify,
@@ -342,6 +345,7 @@ def _load_options(
         weight_budget=weight_budget.encode() or None,
         gpu=gpu,
         rank=rank.encode() or None,
+        cpu=cpu.encode() or None,
     )
 
 

@@ -53,6 +53,7 @@ class LoadOptions(Sized):
         ("weight_budget", c_char_p),
         ("gpu", c_int32),
         ("rank", c_char_p),
+        ("cpu", c_char_p),
     )
 
 

@@ -21,8 +21,10 @@
 #include "api/runtime/weights_file.h"
 #include "compiler/compile.h"
 #include "compiler/declare_shards.h"
+#include "compiler/join_levels.h"
 #include "compiler/profile.h"
 #include "compiler/target_pipeline.h"
+#include "engine/levels.h"
 #include "partition/partition.h"
 #include "runtime/prepare.h"
 #include "support/error.h"
@@ -112,20 +114,38 @@ class Build {
                              .host = &host(),
                              .gpu = options_.gpu,
                              .quiet = read_quiet(given_)};
-    const auto imported = [&] { return import(options_.immutable_weights); };
-    const std::shared_ptr<EngineData> data =
-        import ? compile_model(program, imported, options_, backends(), hooks, &report_)
-               : compile(program, options_, backends(), hooks, &report_);
-    target_ = data->target;
+    std::vector<std::string> devices = options_.levels;
+    if (devices.empty()) devices.push_back(options_.target.device);
+    std::vector<std::shared_ptr<EngineData>> levels;
+    for (const std::string& device : devices) levels.push_back(run_level(device, program, import, hooks));
+    const bool is_one = levels.size() == 1;
+    return finished(is_one ? levels[0] : join_levels(std::move(levels)));
+  }
+
+  // The engine of one processor, its weights not yet prepared.
+  std::shared_ptr<EngineData> run_level(const std::string& device, const aten::Program& program,
+                                        const ImportModel& import, const CompileHooks& hooks) {
+    CompileOptions options = options_;
+    options.target.device = device;
+    BuildReport report;
+    const auto imported = [&] { return import(options.immutable_weights); };
+    std::shared_ptr<EngineData> data =
+        import ? compile_model(program, imported, options, backends(), hooks, &report)
+               : compile(program, options, backends(), hooks, &report);
+    reports_.push_back({data->target, std::move(report)});
     data->metadata = metadata_;
     declare_shards(*data, options_.shards);
     require_no_parts(*data);
+    return data;
+  }
+
+  std::unique_ptr<ingot_engine> finished(const std::shared_ptr<EngineData>& data) {
     if (options_.strip_weights || !options_.weights_files.empty()) return stripped(*data);
     // For another processor: weights are prepared when the engine is loaded there.
     if (!can_run(*data, host(), options_.gpu)) return std::make_unique<ingot_engine>(data);
     phases_.begin("prepare weights");
-    // Results of init on a device stay there.
-    if (!options_.keep_original_weights && data->devices.empty())
+    // Results of init on a device stay there, and those of one level are not those of others.
+    if (!options_.keep_original_weights && data->devices.empty() && data->other_levels.empty())
       prepare_weights(*data, host(), options_.gpu);
     return std::make_unique<ingot_engine>(Engine::create(data, host(), options_.gpu));
   }
@@ -135,8 +155,10 @@ class Build {
     for (size_t i = 0; i < built.sources.size(); ++i) {
       if (!built.sources[i].is_saved) data->sources[i].data = built.sources[i].data;  // no file has them
     }
-    if (!options_.keep_original_weights) data->weights_form = WeightsForm::kPrepared;
+    if (!options_.keep_original_weights && data->other_levels.empty())
+      data->weights_form = WeightsForm::kPrepared;
     if (!options_.weights_files.empty()) api::leave_weights_to(options_.weights_files, built, *data);
+    share_sources(*data);
     if (!can_run(*data, host(), options_.gpu)) return std::make_unique<ingot_engine>(data);
     auto handle = std::make_unique<ingot_engine>(Engine::create(data, host(), options_.gpu));
     if (options_.weights_files.empty()) return handle;
@@ -166,18 +188,18 @@ class Build {
     save(engine, given_.output, [&](uint64_t done, uint64_t total) { phases_.report(done, total); });
   }
 
-  const BuildReport& build_report() const { return report_; }
-  std::vector<PassRunner::Timing> passes() const { return report_.passes; }
+  // Of the first level.
+  const BuildReport& build_report() const { return reports_.front().report; }
+  std::vector<PassRunner::Timing> passes() const { return build_report().passes; }
 
-  std::string report() const { return report_json(report_, phases_.phases(), target_); }
+  std::string report() const { return report_json(reports_, phases_.phases()); }
 
  private:
   const ingot_build_options given_;
   CompileOptions options_;
   std::map<std::string, std::string> metadata_;
   Phases phases_;
-  BuildReport report_;
-  std::string target_;
+  std::vector<LevelReport> reports_;  // one per level
 };
 
 // The program is one engine. Python asks for those that it divides, when all are built.

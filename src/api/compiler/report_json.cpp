@@ -114,15 +114,7 @@ double total_seconds(const std::vector<Phases::Phase>& phases) {
   return seconds;
 }
 
-}  // namespace
-
-std::string report_json(const BuildReport& report, const std::vector<Phases::Phase>& phases,
-                        const std::string& target) {
-  JsonWriter json;
-  json.begin_object();
-  json.field("target", target);
-  json.field("seconds", total_seconds(phases));
-  write_objects(json.key("phases"), phases);
+void write_report(JsonWriter& json, const BuildReport& report) {
   write_objects(json.key("passes"), report.passes);
   if (!report.passes.empty()) write_last_rewrite(json, report.passes);
   json.list("disabled_without_node", report.without_node);
@@ -141,7 +133,25 @@ std::string report_json(const BuildReport& report, const std::vector<Phases::Pha
   write_objects(json.key("not_fused"), report.nodes.refusals);
   json.field("arena_bytes", report.arena_bytes);
   json.field("arena_lower_bound", report.arena_lower_bound);
-  json.end_object();
+}
+
+}  // namespace
+
+std::string report_json(const std::vector<LevelReport>& levels, const std::vector<Phases::Phase>& phases) {
+  JsonWriter json;
+  json.begin_object();
+  json.field("target", levels.front().target);
+  json.field("seconds", total_seconds(phases));
+  write_objects(json.key("phases"), phases);
+  write_report(json, levels.front().report);
+  json.key("levels").begin_array();
+  for (const LevelReport& level : levels) {
+    if (levels.size() == 1) break;
+    json.begin_object().field("target", level.target);
+    write_report(json, level.report);
+    json.end_object();
+  }
+  json.end_array().end_object();
   return std::move(json).text();
 }
 

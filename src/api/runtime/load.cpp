@@ -10,6 +10,7 @@
 #include "api/runtime/signing.h"
 #include "api/runtime/weight_budget.h"
 #include "api/runtime/weights_file.h"
+#include "engine/levels.h"
 #include "runtime/memory.h"
 #include "runtime/snapshot.h"
 #include "support/error.h"
@@ -37,15 +38,17 @@ LoadOptions read_options(const ingot_load_options* given) {
           .trusted = is_signed ? api::trusted_keys(options.trusted_keys) : std::vector<PublicKey>{},
           .weight_budget = options.weight_budget == nullptr ? WeightBudget{}
                                                             : api::read_weight_budget(options.weight_budget),
-          .gpu = options.gpu};
+          .gpu = options.gpu,
+          .cpu = options.cpu == nullptr ? "" : options.cpu};
 }
 
 std::shared_ptr<const EngineFile> open_bytes(Bytes bytes, std::shared_ptr<const void> owner,
-                                             FileMemory memory) {
-  if (memory == FileMemory::kMap) return EngineFile::open(bytes, std::move(owner));
+                                             const LoadOptions& options) {
+  if (options.memory == FileMemory::kMap)
+    return EngineFile::open(bytes, std::move(owner), Checksums::kVerify, options.cpu);
   const std::shared_ptr<std::byte> copy = allocate_memory(bytes.size());
   std::ranges::copy(bytes, copy.get());
-  return EngineFile::open({copy.get(), bytes.size()}, copy);
+  return EngineFile::open({copy.get(), bytes.size()}, copy, Checksums::kVerify, options.cpu);
 }
 
 // An engine that leaves its weights to a file takes them from there, unless the caller gives them.
@@ -67,6 +70,7 @@ std::shared_ptr<const EngineData> data_to_write(const ingot_engine& engine,
   if (data->weights_files.empty() || folder.empty()) return data;
   auto named = std::make_shared<EngineData>(*data);
   for (std::string& file : named->weights_files) file = api::name_from(folder, to_path(file));
+  share_sources(*named);
   return named;
 }
 
@@ -112,7 +116,7 @@ ingot_status* ingot_engine_load_memory(const void* data, size_t size, void (*rel
     api::require(data, "data");
     api::require(engine, "engine");
     const LoadOptions given = read_options(options);
-    const auto file = open_bytes({static_cast<const std::byte*>(data), size}, memory, given.memory);
+    const auto file = open_bytes({static_cast<const std::byte*>(data), size}, memory, given);
     *engine = with_weights(Engine::load(file, given, api::host()), options, {}).release();
   });
 }

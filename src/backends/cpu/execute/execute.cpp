@@ -8,6 +8,7 @@
 #include <fmt/core.h>
 
 #include "backends/cpu/kernel_abi.h"
+#include "engine/levels.h"
 #include "runtime/memory.h"
 #include "support/cpu_features.h"
 #include "support/error.h"
@@ -28,6 +29,13 @@ bool is_ours(const Image& image) { return backend_of(image) == "cpu"; }
 // Features of the processor that a kernel binary was built for.
 CpuFeatures needs_of(const Image& image) { return parse_cpu_features(device_of(image)); }
 
+// Of an engine with several levels all, unless this processor could run another one than was asked for.
+std::string built_for(const EngineData& data, CpuFeatures needs) {
+  const Levels levels = levels_of(data);
+  const auto runs = [](const EngineData* level) { return missing_for(*level).empty(); };
+  return levels.size() == 1 || std::ranges::any_of(levels, runs) ? to_string(needs) : name_levels(levels);
+}
+
 void require_features(const EngineData& data) {
   const CpuFeatures host = host_cpu_features();
   for (const Image& image : data.images) {
@@ -36,7 +44,7 @@ void require_features(const EngineData& data) {
     if (!host.covers(needs))
       throw UserError("INGOT-U220",
                       fmt::format("the engine was built for a processor with {}; this one has {}",
-                                  to_string(needs), to_string(host)),
+                                  built_for(data, needs), to_string(host)),
                       "rebuild the engine for this processor, or for a lower cpu level");
     if (!request_cpu_features(needs))
       throw UserError("INGOT-U220",
@@ -47,18 +55,12 @@ void require_features(const EngineData& data) {
   }
 }
 
-const SectionInfo& images_section(const EngineFile& file) {
-  const auto found = std::ranges::find(file.sections(), "images", &SectionInfo::name);
-  invariant(found != file.sections().end(), "an engine file has an images section");
-  return *found;
-}
-
 KernelFunction entry(const std::byte* code) {
   return reinterpret_cast<KernelFunction>(reinterpret_cast<uintptr_t>(code));
 }
 
 void map_images(const EngineData& data, const EngineFile& file, Images& images) {
-  const SectionInfo& section = images_section(file);
+  const SectionInfo& section = file.images();
   const auto map = file.map()->map_executable(section.offset, section.length);
   for (size_t i = 0; i < data.images.size(); ++i) {
     const Bytes checked = data.images[i].code;
