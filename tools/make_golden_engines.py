@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the golden engines of this version's engine format, for any x86-64 processor with AVX2.
+"""Writes the golden engines of this version's engine formats, for any x86-64 processor with AVX2.
 
     .venv/bin/python tools/make_golden_engines.py [FOLDER]
 
-To be run once, when the format has changed: into tests/compatibility/format_N, where they stay as they are. Each engine is compressed
+To be run once, when the format has changed: into format_N of tests/compatibility, where they stay as they are. Each engine is compressed
 (sections begin at multiples of 64 KiB), and beside it are inputs, and results of torch in the model's precision and in f64.
 """
 
@@ -22,7 +22,7 @@ import torch
 
 COMPATIBILITY = Path(__file__).resolve().parents[1] / "tests/compatibility"
 sys.path.insert(0, str(COMPATIBILITY))
-from golden_models import MODELS, Golden, make  # noqa: E402
+from golden_models import MODELS, SEVERAL_LEVELS, Golden, make  # noqa: E402
 
 
 def export(golden: Golden) -> torch.export.ExportedProgram:
@@ -74,7 +74,7 @@ def arrays(golden: Golden) -> dict[str, np.ndarray]:
 
 def write(name: str, folder: Path) -> None:
     golden = make(name)
-    engine = ingot.build(export(golden), cpu="x86-64-v3", optimization_level=3, **golden.options)
+    engine = ingot.build(export(golden), **{"cpu": "x86-64-v3", "optimization_level": 3, **golden.options})
     packed = gzip.compress(engine.to_bytes(), compresslevel=9, mtime=0)
     (folder / f"{name}.ingot.gz").write_bytes(packed)
     np.savez_compressed(folder / f"{name}.npz", **arrays(golden))
@@ -82,13 +82,17 @@ def write(name: str, folder: Path) -> None:
 
 
 def main() -> None:
-    form = int.from_bytes(ingot.build(export(make("mlp"))).to_bytes()[8:12], "little")
-    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else COMPATIBILITY / f"format_{form}"
-    if folder == COMPATIBILITY / f"format_{form}" and folder.exists():
-        sys.exit(f"{folder} exists: golden engines are written once per format")
-    folder.mkdir(parents=True, exist_ok=True)
-    for name in MODELS:
-        write(name, folder)
+    for names in (MODELS, SEVERAL_LEVELS):
+        first = make(next(iter(names)))
+        content = ingot.build(export(first), **first.options).to_bytes()
+        form = int.from_bytes(content[8:12], "little")
+        folder = Path(sys.argv[1] if len(sys.argv) > 1 else COMPATIBILITY) / f"format_{form}"
+        if folder.exists():
+            print(f"{folder} exists: golden engines are written once per format")
+            continue
+        folder.mkdir(parents=True)
+        for name in names:
+            write(name, folder)
 
 
 if __name__ == "__main__":

@@ -55,7 +55,7 @@ struct LoadOptions {
   std::string weight_budget;     // as of Engine::set_weight_budget; empty: all
   int gpu = 0;                   // that an engine for GPUs runs on, as the driver counts them
   std::string rank;              // as of RefitOptions, for weights that come from files
-  std::string cpu;  // which of an engine's levels is used; empty: the best that this machine has
+  std::string cpu;               // which of an engine's levels is used; empty: the best that this machine has
 };
 
 // An input, output or state of an engine.

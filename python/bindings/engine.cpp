@@ -38,8 +38,8 @@ void release_object(void* object) {
 
 // The engine reads from the buffer's memory during its whole life.
 Session load_memory(nb::handle array, int verify, int trust, int threads, const std::string& trusted_keys,
-                    bool without_weights, const std::string& weight_budget, int gpu,
-                    const std::string& rank, const std::string& cpu) {
+                    bool without_weights, const std::string& weight_budget, int gpu, const std::string& rank,
+                    const std::string& cpu) {
   const ingot_load_options options{.struct_size = sizeof(options),
                                    .verify = verify,
                                    .trust = trust,
@@ -246,10 +246,12 @@ void bind_engine(nb::module_& module) {
   nb::class_<Session>(module, "Engine")
       .def_static("load", &load, nb::arg("path"), nb::arg("verify"), nb::arg("trust"), nb::arg("memory"),
                   nb::arg("threads"), nb::arg("trusted_keys"), nb::arg("without_weights"),
-                  nb::arg("weight_budget") = "", nb::arg("gpu") = 0, nb::arg("rank") = "", nb::arg("cpu") = "")
+                  nb::arg("weight_budget") = "", nb::arg("gpu") = 0, nb::arg("rank") = "",
+                  nb::arg("cpu") = "")
       .def_static("load_memory", &load_memory, nb::arg("array"), nb::arg("verify") = 0, nb::arg("trust") = 0,
                   nb::arg("threads") = 0, nb::arg("trusted_keys") = "", nb::arg("without_weights") = false,
-                  nb::arg("weight_budget") = "", nb::arg("gpu") = 0, nb::arg("rank") = "", nb::arg("cpu") = "")
+                  nb::arg("weight_budget") = "", nb::arg("gpu") = 0, nb::arg("rank") = "",
+                  nb::arg("cpu") = "")
       .def("save", &save)
       .def("save_memory", &save_memory)
       .def(

@@ -23,7 +23,7 @@ std::string describe_range(const Json& range) {
   return high == INT64_MAX ? fmt::format("{}..", low) : fmt::format("{}..{}", low, high);
 }
 
-// Of an engine with several: which of them this machine runs, and why.
+// Which of several levels this machine runs, and why.
 void print_levels(const Json& json) {
   if (!json["levels"].empty()) fmt::print("levels, the best first\n");
   bool is_better = true;

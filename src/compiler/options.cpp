@@ -221,7 +221,8 @@ constexpr std::array kRows = {
         }},
     Row{{"cpu", "levels", "native",
          "processor to build for, which runs what the device does not in an engine for a device: native, "
-         "x86-64-v3, x86-64-v4, x86-64-v4+vnni+bf16 ..., aarch64; several, separated by commas: a machine runs "
+         "x86-64-v3, x86-64-v4, x86-64-v4+vnni+bf16 ..., aarch64; several, separated by commas: a machine "
+         "runs "
          "the best that it has"},
         [](CompileOptions& o, View name, View value) { set_levels(o, name, value); }},
     Row{{"device", "backend[:device]", "cpu",

@@ -6,8 +6,8 @@
 // After the table, at 544: the signer's public key and the signature (signature.h), or zeros.
 // With N levels there are 4 N + 2 sections, and the signature is after the longer table.
 // Table entry: u32 type, u32 level, u64 offset, u64 length with padding, u64 length of the content, XXH3-128,
-// SHA-256. All integers are little-endian. Sections cover the file without gaps. Key, metadata and programs of
-// each level come first, then the checksums, the images of each level, and the weights of all of them.
+// SHA-256. All integers are little-endian. Sections cover the file without gaps. Key, metadata and programs
+// of each level come first, then the checksums, the images of each level, and the weights of all of them.
 #pragma once
 
 #include <array>

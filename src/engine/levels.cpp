@@ -32,8 +32,8 @@ bool has_same_sources(const EngineData& a, const EngineData& b) {
   return std::ranges::equal(a.sources, b.sources, [](const SourceWeight& one, const SourceWeight& other) {
     return one.name == other.name && one.dtype == other.dtype && one.shape == other.shape &&
            one.is_saved == other.is_saved && one.data == other.data && one.digest == other.digest &&
-           one.part_digests == other.part_digests && whole_shape(one.shape, one.shards) ==
-               whole_shape(other.shape, other.shards);
+           one.part_digests == other.part_digests &&
+           whole_shape(one.shape, one.shards) == whole_shape(other.shape, other.shards);
   });
 }
 
@@ -90,9 +90,10 @@ std::string_view level_name(std::string_view target) {
 Levels levels_of(const EngineData& engine) {
   Levels levels = {&engine};
   for (const auto& other : engine.other_levels) levels.push_back(other.get());
-  if (levels.size() > 1) std::ranges::stable_sort(levels, [](const EngineData* a, const EngineData* b) {
-    return is_before(features_of(*a), features_of(*b));
-  });
+  if (levels.size() > 1)
+    std::ranges::stable_sort(levels, [](const EngineData* a, const EngineData* b) {
+      return is_before(features_of(*a), features_of(*b));
+    });
   return levels;
 }
 

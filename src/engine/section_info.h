@@ -10,7 +10,8 @@
 namespace ingot::core {
 
 constexpr uint32_t kEngineFormatVersion = 6;
-// Of a file with several levels, which readers of before could not read; one of one level has not changed.
+// The format of files with several levels, which older readers could not read. Files of one level have not
+// changed.
 constexpr uint32_t kLevelsFormatVersion = 7;
 constexpr size_t kMostLevels = 16;
 

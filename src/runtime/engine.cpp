@@ -76,10 +76,9 @@ std::shared_ptr<Engine> Engine::load(std::shared_ptr<const EngineFile> file, con
   if (options.verify == Verify::kFull) engine->verification_->wait();
   engine->prepare(options.weight_budget, options.gpu);
   if (host.log().wants(LogLevel::kInfo))
-    host.log().write(LogLevel::kInfo,
-                     fmt::format("opened the engine '{}' for {}{}, {} bytes", engine->data_->name,
-                                 engine->data_->target, note_on_levels(*engine->data_),
-                                 engine->file_->size()));
+    host.log().write(LogLevel::kInfo, fmt::format("opened the engine '{}' for {}{}, {} bytes",
+                                                  engine->data_->name, engine->data_->target,
+                                                  note_on_levels(*engine->data_), engine->file_->size()));
   return engine;
 }
 

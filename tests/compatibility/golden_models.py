@@ -104,12 +104,20 @@ def _choices() -> Golden:
     return Golden(Choices(), calls, ({0: rows}, None))
 
 
+def _levels() -> Golden:
+    golden = _images()
+    golden.options["cpu"] = ["x86-64-v3", "x86-64-v4", "aarch64"]
+    return golden
+
+
 MODELS = {"mlp": _mlp, "cache": _cache, "images": _images, "quantized": _quantized, "choices": _choices}
+
+SEVERAL_LEVELS = {"levels": _levels}  # which have a format of their own
 
 
 def make(name: str) -> Golden:
     torch.manual_seed(0)
-    golden = MODELS[name]()
+    golden = (MODELS | SEVERAL_LEVELS)[name]()
     if isinstance(golden.model, nn.Module) and golden.has_exact:  # exported programs are in this mode
         golden.model.eval()
     return golden

@@ -79,7 +79,7 @@ def test_its_program_runs(abi: Path, tmp_path: Path) -> None:
     program = tmp_path / "program"
     flags = ["-std=c11", "-Wall", "-Wextra", "-Werror", f"-I{abi}", f"-Wl,-rpath,{LIBRARY.parent}"]
     subprocess.run(["cc", *flags, abi / "program.c", LIBRARY, "-o", program], check=True)
-    golden = sorted(HERE.glob("format_*"))[-1]
+    golden = sorted(HERE.glob("format_*/mlp.ingot.gz"))[-1].parent
     (tmp_path / "mlp.ingot").write_bytes(gzip.decompress((golden / "mlp.ingot.gz").read_bytes()))
     kept = np.load(golden / "mlp.npz")
     kept["call0.input0"].tofile(tmp_path / "input")

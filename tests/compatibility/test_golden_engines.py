@@ -10,13 +10,14 @@ import gzip
 import importlib.util
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import ingot
 import numpy as np
 import pytest
 import torch
 from errors.inputs import INGOT
-from golden_models import MODELS
+from golden_models import MODELS, SEVERAL_LEVELS
 from python.accuracy import assert_accurate
 
 HERE = Path(__file__).resolve().parent
@@ -24,18 +25,23 @@ FILES = sorted(HERE.glob("format_*/*.ingot.gz"))
 SCRIPT = HERE.parents[1] / "tools/make_golden_engines.py"
 
 
-def todays_format() -> int:
+def todays_format(**options: Any) -> int:
     class Model(torch.nn.Module):
         def forward(self, x: torch.Tensor) -> torch.Tensor:
             return x + 1
 
-    content = ingot.build(torch.export.export(Model(), (torch.ones(2),))).to_bytes()
+    content = ingot.build(torch.export.export(Model(), (torch.ones(2),)), **options).to_bytes()
     return int.from_bytes(content[8:12], "little")
 
 
 @pytest.fixture(scope="session")
 def current() -> int:
     return todays_format()
+
+
+@pytest.fixture(scope="session")
+def of_levels() -> int:
+    return todays_format(cpu=["x86-64-v3", "aarch64"])
 
 
 def check_outputs(engine: ingot.Engine, kept: dict[str, np.ndarray]) -> None:
@@ -52,32 +58,36 @@ def check_outputs(engine: ingot.Engine, kept: dict[str, np.ndarray]) -> None:
             assert_accurate(output, eager, torch.from_numpy(kept[f"call{call}.exact{i}"]))
 
 
-def test_the_format_of_today_has_all_golden_engines(current: int) -> None:
-    names = {path.name.removesuffix(".ingot.gz") for path in FILES if path.parent.name == f"format_{current}"}
-    assert names == set(MODELS), f"run {SCRIPT.name}"
+def test_the_formats_of_today_have_all_golden_engines(current: int, of_levels: int) -> None:
+    for form, models in ((current, MODELS), (of_levels, SEVERAL_LEVELS)):
+        folder = f"format_{form}"
+        names = {path.name.removesuffix(".ingot.gz") for path in FILES if path.parent.name == folder}
+        assert names == set(models), f"run {SCRIPT.name}"
     assert all(path.stat().st_size < 40_000 for path in FILES)
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda path: f"{path.parent.name}-{path.name.split('.')[0]}")
-def test_golden_engines_compute_what_they_did(file: Path, current: int, tmp_path: Path) -> None:
+def test_golden_engines_compute_what_they_did(
+    file: Path, current: int, of_levels: int, tmp_path: Path
+) -> None:
     path = tmp_path / "golden.ingot"
     path.write_bytes(gzip.decompress(file.read_bytes()))
     form = int(file.parent.name.removeprefix("format_"))
-    if form != current:
+    if form not in (current, of_levels):
         with pytest.raises(
-            ingot.UserError, match=rf"format {form} .* format {current}, .*build the model again"
+            ingot.UserError, match=rf"(?s)format {form} .* format {current}; .*build the model again"
         ):
             ingot.Engine.load(path)
         return
-    check_outputs(
-        ingot.Engine.load(path, verify="full"),
-        dict(np.load(file.with_name(file.name.replace("ingot.gz", "npz")))),
-    )
+    kept = dict(np.load(file.with_name(file.name.replace("ingot.gz", "npz"))))
+    for cpu in ("", "x86-64-v3"):  # the best level, and the one that every machine with AVX2 has
+        check_outputs(ingot.Engine.load(path, verify="full", cpu=cpu), kept)
 
 
 @pytest.mark.parametrize(("form", "word"), [(1, "earlier"), (1_000_000, "later")])
-def test_an_engine_of_another_format_names_both(form: int, word: str, current: int) -> None:
+def test_an_engine_of_another_format_names_both(form: int, word: str, current: int, of_levels: int) -> None:
     path = HERE / f"header_of_format_{form}.ingot"  # with its checksum
+    nearest = of_levels if word == "later" else current
     with pytest.raises(ingot.UserError) as error:
         ingot.Engine.load(path)
     assert error.value.code == "INGOT-U201"
@@ -86,7 +96,7 @@ def test_an_engine_of_another_format_names_both(form: int, word: str, current: i
         assert done.returncode == 1
         text = " ".join(done.stderr.split())
         assert text.count("INGOT-U201") == 1
-        assert f"has format {form} (section 'header'), which is {word} than format {current}" in text
+        assert f"has format {form} (section 'header'), which is {word} than format {nearest}; " in text
         assert "build the model again" in text
 
 

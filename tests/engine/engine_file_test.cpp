@@ -239,8 +239,8 @@ TEST(EngineFile, NamesBothFormatsOfAnEngineOfAnotherVersion) {
   for (const uint32_t earlier : {kEngineFormatVersion - 1, 0u}) {
     EXPECT_THAT(verdict(of_format(earlier)),
                 AllOf(HasSubstr("INGOT-U201"), HasSubstr(fmt::format("has format {} ", earlier)),
-                      HasSubstr(fmt::format("earlier than format {};", kEngineFormatVersion)), HasSubstr(both),
-                      HasSubstr("build the model again")));
+                      HasSubstr(fmt::format("earlier than format {};", kEngineFormatVersion)),
+                      HasSubstr(both), HasSubstr("build the model again")));
   }
 }
 

@@ -67,7 +67,8 @@ inline EngineData small_engine() {
 }
 
 // Several levels of one engine, as a build makes them; the first is in use.
-inline EngineData engine_of_levels(const std::vector<std::string>& cpus, EngineData (*make)() = small_engine) {
+inline EngineData engine_of_levels(const std::vector<std::string>& cpus,
+                                   EngineData (*make)() = small_engine) {
   const auto level = [&](const std::string& cpu) {
     EngineData engine = make();
     engine.target = "cpu:" + cpu + " level=3";

@@ -19,8 +19,8 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 using testing::engine_of_levels;
+using ::testing::HasSubstr;
 using testing::small_engine;
 
 using LevelBytes = std::vector<std::byte>;
@@ -78,7 +78,9 @@ TEST(Levels, OneLevelIsAFileAsBefore) {
 TEST(Levels, EqualValuesAreStoredOnce) {
   EngineData one = small_engine();
   one.weights_form = WeightsForm::kOriginal;
-  const auto length = [](const EngineData& engine) { return opened_at(file_of(engine))->sections().back().length; };
+  const auto length = [](const EngineData& engine) {
+    return opened_at(file_of(engine))->sections().back().length;
+  };
   EXPECT_EQ(length(engine_of_levels(kThree)), length(one));  // sources, constants and states
 }
 

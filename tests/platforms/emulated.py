@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import ingot
 import numpy as np
@@ -75,8 +77,8 @@ class Package:
         return program
 
 
-def write_model(folder: Path, target: str) -> None:
-    """The engine of a small model with a dynamic batch, its input, and the outputs of x86-64-v3 on Linux."""
+def write_model(folder: Path, target: str, cpu: Sequence[str] = ()) -> None:
+    """The engine of a small model with a dynamic batch, its input, and the outputs of x86-64-v3 on Linux. `cpu`: its levels."""
     import torch
 
     torch.manual_seed(3)
@@ -84,10 +86,12 @@ def write_model(folder: Path, target: str) -> None:
     model = torch.nn.Sequential(*layers).eval()
     batch = ingot.Input(min_shape=(1, 24), opt_shape=(4, 24), max_shape=(9, 24))
 
-    def compiled(target: str) -> ingot.Engine:
-        return ingot.compile(model, inputs=[batch], target=target, require_full_compilation=True).engine
+    def compiled(target: str, **options: Any) -> ingot.Engine:
+        return ingot.compile(
+            model, inputs=[batch], target=target, require_full_compilation=True, **options
+        ).engine
 
-    compiled(target).save(folder / "model.ingot")
+    compiled(target, **({"cpu": cpu} if cpu else {})).save(folder / "model.ingot")
     x = np.random.default_rng(5).standard_normal((5, 24), dtype=np.float32)
     np.save(folder / "x.npy", x)
     np.save(folder / "y.npy", np.asarray(compiled("linux-x86-64")(x)))
@@ -110,6 +114,16 @@ def check_commands(package: Package, model: Path, platforms: list[str], processo
     assert "linear" in package.ingot("profile", engine, "--seconds", "0.05")
     assert "instructions that this processor lacks" in package.ingot("explain", "U220")
     assert "INGOT-U038" in package.ingot("build", "model.pt2", "-o", "model.ingot", status=1)
+
+
+def check_levels(package: Package, folder: Path, processor: str) -> None:
+    """Of a file for several processors it runs the level for its own."""
+    write_model(folder, "", ["x86-64-v3", "aarch64"])
+    np.testing.assert_allclose(output_of_model(package, folder, folder), np.load(folder / "y.npy"), atol=1e-6)
+    for command in ("inspect", "verify"):
+        shown = package.ingot(command, folder / "model.ingot")
+        assert re.search(rf"{processor}: .*; runs here, the best of those that can", shown)
+        assert shown.count("cannot run here: this processor has") == 1
 
 
 def check_damaged_files(package: Package, model: Path, folder: Path) -> None:

@@ -22,6 +22,7 @@ from emulated import (
     check_commands,
     check_damaged_files,
     check_examples,
+    check_levels,
     check_signatures,
     differing_samples,
     output_of_model,
@@ -83,6 +84,10 @@ def test_engines_for_x86_are_refused(aarch64: Package, tmp_path: Path) -> None:
     message = aarch64.ingot("run", tmp_path / "model.ingot", "-i", tmp_path / "x.npy", status=1)
     assert "INGOT-U220" in message
     assert "a processor with x86-64-v3; this one has aarch64" in message
+
+
+def test_the_level_for_this_processor(aarch64: Package, tmp_path: Path) -> None:
+    check_levels(aarch64, tmp_path, "aarch64")
 
 
 def test_damaged_files(aarch64: Package, model: Path, tmp_path: Path) -> None:

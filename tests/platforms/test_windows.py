@@ -21,6 +21,7 @@ from emulated import (
     check_commands,
     check_damaged_files,
     check_examples,
+    check_levels,
     check_signatures,
     differing_samples,
     output_of_model,
@@ -115,6 +116,10 @@ def test_non_ascii_and_long_paths(windows: Package, model: Path, tmp_path: Path)
         "run", windows_path(deep / "model.ingot"), "-i", model / "x.npy", "-o", windows_path(deep / "y.npy")
     )
     assert (np.load(deep / "y.npy") == np.load(model / "y.npy")).all()
+
+
+def test_the_level_for_this_processor(windows: Package, tmp_path: Path) -> None:
+    check_levels(windows, tmp_path, "x86-64-v3")
 
 
 def test_damaged_files(windows: Package, model: Path, tmp_path: Path) -> None:

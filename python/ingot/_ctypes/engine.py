@@ -103,7 +103,9 @@ class Engine:
         cpu: str = "",
     ) -> Engine:
         """The engine reads from the array's memory as long as it needs it."""
-        options = _load_options(verify, trust, 0, trusted_keys, without_weights, weight_budget, gpu, rank, cpu)
+        options = _load_options(
+            verify, trust, 0, trusted_keys, without_weights, weight_budget, gpu, rank, cpu
+        )
         content = Tensor()
         viewed = arrays.view(array, content, "engine bytes")
         size = arrays.shape_of(content)[0]

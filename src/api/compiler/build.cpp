@@ -188,7 +188,7 @@ class Build {
     save(engine, given_.output, [&](uint64_t done, uint64_t total) { phases_.report(done, total); });
   }
 
-  // Of the first level.
+  // The first level's.
   const BuildReport& build_report() const { return reports_.front().report; }
   std::vector<PassRunner::Timing> passes() const { return build_report().passes; }
 

@@ -29,7 +29,7 @@ bool is_ours(const Image& image) { return backend_of(image) == "cpu"; }
 // Features of the processor that a kernel binary was built for.
 CpuFeatures needs_of(const Image& image) { return parse_cpu_features(device_of(image)); }
 
-// Of an engine with several levels all, unless this processor could run another one than was asked for.
+// All levels of an engine with several, unless this processor could run another one than was asked for.
 std::string built_for(const EngineData& data, CpuFeatures needs) {
   const Levels levels = levels_of(data);
   const auto runs = [](const EngineData* level) { return missing_for(*level).empty(); };
