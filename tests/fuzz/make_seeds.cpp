@@ -39,6 +39,7 @@ void write_forms(const std::filesystem::path& folder, const std::string& name, c
 
 void write_engines(const std::filesystem::path& folder) {
   write_forms(folder, "small", testing::small_engine());
+  write_forms(folder, "levels", testing::engine_of_levels({"x86-64-v3", "x86-64-v4", "aarch64"}));
   for (const EngineData& engine : fuzz::engines()) write_forms(folder, engine.name, engine);
   const Backend* const backends[] = {&null::backend()};
   CompileOptions options;
