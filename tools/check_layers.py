@@ -71,7 +71,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "cli/paths": ("support", "cli"),
 }
 # Code for GPUs: made by one half of the backend, and read by the other.
-LAYERS["backends/cuda/images"] = ("engine",)
+LAYERS["backends/cuda/images"] = ("engine", "backends/cuda/kernel_abi.h")
 LAYERS["backends/cuda/compile"] += ("backends/cuda/images",)
 LAYERS["backends/cuda/execute"] += ("backends/cuda/images",)
 LAYERS["backends/cpu/compile"] += ("backends/cpu/compile/templates",)

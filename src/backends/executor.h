@@ -38,6 +38,7 @@ class DeviceMemory {
 class LoadedImages {
  public:
   virtual ~LoadedImages() = default;
+  std::string note;  // what differs from when the engine was built, for the log; "": nothing
 };
 
 // A collective that the devices of the ranks do together, without the host: from buffers[0] of its call to
@@ -164,6 +165,9 @@ class Executor {
   // Whether `launch`, of a kernel with so many buffers, has the sizes and constants of this backend, in their
   // ranges.
   virtual bool is_valid(const Launch& launch, size_t buffers) const = 0;
+  // The same of launches that the backend does not do by the code of their image: whether it fits the image
+  // and its arguments, so that nothing beyond them is touched.
+  virtual bool fits(const Launch&, const Image&, std::span<const TensorType* const>) const { return true; }
   // `allocator` (null: the system) gives the queue's memory on the host, and outlives it.
   virtual std::unique_ptr<Queue> open_queue(const MemoryAllocator* allocator = nullptr) const = 0;
   // Where its kernels find their buffers; null: in memory of the host.

@@ -136,6 +136,11 @@ void Engine::make_executables() {
 
 void Engine::prepare(const WeightBudget& budget, int gpu) {
   backends_ = load_backends(*data_, file_.get(), *host_, gpu);
+  for (const LoadedBackend& backend : backends_.all) {
+    if (backend.images != nullptr && !backend.images->note.empty())
+      host_->log().write(LogLevel::kWarning,
+                         fmt::format("engine '{}': {}", data_->name, backend.images->note));
+  }
   make_executables();
   auto weights = stored_weights(*data_);
   weights->plan = plan_for(budget, *weights);

@@ -100,7 +100,7 @@ class Maker {
   // The backend that receives a step's calls: for copies and collectives that of a device, or that of the
   // span that they join.
   uint32_t backend_of(const Executable& result, const Step& step) const {
-    if (const auto* kernel = step.as<KernelStep>()) return backend_of_kernel(step, *kernel);
+    if (const auto* kernel = step.as<KernelStep>()) return backend_of_kernel(*result.program, step, *kernel);
     if (step.as<CopyStep>() == nullptr && !is_device_collective(step)) return kNoId;
     for (const BufferUse& use : step.uses) {
       const Place place = result.program->buffers[use.buffer].place;
@@ -113,10 +113,15 @@ class Maker {
 
   bool is_on_host(uint32_t backend) const { return backends_.all[backend].executor->memory() == nullptr; }
 
-  uint32_t backend_of_kernel(const Step& step, const KernelStep& kernel) const {
+  uint32_t backend_of_kernel(const Program& program, const Step& step, const KernelStep& kernel) const {
     const uint32_t backend = backends_.position(kernel.backend);
     invariant(backend != kNoId, "the kernel binaries of a backend were not loaded");
-    if (backends_.all[backend].executor->is_valid(kernel.launch, step.uses.size())) return backend;
+    const Executor& executor = *backends_.all[backend].executor;
+    std::vector<const TensorType*> types;
+    for (const BufferUse& use : step.uses) types.push_back(&program.buffers[use.buffer].type);
+    if (executor.is_valid(kernel.launch, step.uses.size()) &&
+        executor.fits(kernel.launch, data_.images[kernel.launch.image], types))
+      return backend;
     throw UserError("INGOT-U206",
                     fmt::format("the engine's program is broken: '{}' has a launch that its backend '{}' "
                                 "rejects",

@@ -12,6 +12,7 @@
 #include "backends/cuda/compile/depthwise.h"
 #include "backends/cuda/compile/fingerprint.h"
 #include "backends/cuda/compile/kernel_text.h"
+#include "backends/cuda/compile/library_product.h"
 #include "backends/cuda/compile/nvrtc.h"
 #include "backends/cuda/compile/passes.h"
 #include "backends/cuda/compile/peer_text.h"
@@ -21,6 +22,7 @@
 #include "backends/cuda/compile/row_statistics.h"
 #include "backends/cuda/compile/speed.h"
 #include "backends/cuda/images/architecture.h"
+#include "backends/cuda/images/library_call.h"
 #include "backends/cuda/kernel_abi.h"
 #include "backends/steps/fusion_rules.h"
 #include "backends/steps/members.h"
@@ -56,6 +58,11 @@ Image compile_unit(const std::string& text, const std::string& name, const std::
   return {.kernel = name, .target = "cuda:" + device, .code = shared_nvrtc().compile(text, device)};
 }
 
+// As inspect and profiles show it.
+std::string name_with_tactic(std::string_view name, const std::string& tactic) {
+  return tactic.empty() ? std::string(name) : fmt::format("{}: {}", name, tactic);
+}
+
 LoweredKernel kernel_of_loops(const loops::Kernel& loops, const KernelOptions& options,
                               const Target& target) {
   KernelText text = write_kernel(loops, kEntry, options);
@@ -64,7 +71,8 @@ LoweredKernel kernel_of_loops(const loops::Kernel& loops, const KernelOptions& o
                        .launch = launch_of(text.plan),
                        .key = text.text,
                        .compile = {}};
-  kernel.compile = [text = std::move(text), name = loops.name, device = target.device] {
+  kernel.compile = [text = std::move(text), name = name_with_tactic(loops.name, kernel.tactic),
+                    device = target.device] {
     return compile_unit(translation_unit({&text, 1}), name, device);
   };
   return kernel;
@@ -106,7 +114,7 @@ LoweredKernel kernel_of_template(const TemplateKernel& kernel, const Node& node,
   return {.tactic = kernel.tactic,
           .launch = std::move(launch),
           .key = kernel.text,
-          .compile = [text = prelude() + kernel.text, name = std::string(node.op->name),
+          .compile = [text = prelude() + kernel.text, name = name_with_tactic(node.op->name, kernel.tactic),
                       device = target.device] { return compile_unit(text, name, device); }};
 }
 
@@ -181,6 +189,12 @@ LoweredStep lower_contraction(const Members& all, const Node& contraction, const
   LoweredStep step = lower_template(lower(ranked[0]), all, contraction, others);
   for (const ProductTactic& tactic : tactics_to_time(std::span(ranked), target))
     step.others.push_back(lower(tactic));
+  if (!target.times_tactics()) return step;
+  const int64_t version = library_version(), choices = target.level == 4 ? 2 : kLibraryChoices;
+  if (version == 0) return step;
+  for (LoweredKernel& kernel :
+       library_products(site, epilogue.kernel, step.arguments.size(), version, choices))
+    step.others.push_back(std::move(kernel));
   return step;
 }
 

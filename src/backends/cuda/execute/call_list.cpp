@@ -12,10 +12,11 @@ namespace {
 // A launch is {function, grid and block, shared bytes and the counts of arguments and maps, arguments...,
 // maps...}, a map is {address, constants, sizes...}, a copy {0, from, to, bytes}, a fetch {1, from, to,
 // bytes}, a wait {2, fetch}, a mark {3, event} and a collective {4, its words, group, from, to, kind,
-// reduction, dtype and source, elements, bytes, bytes by rank...}.
+// reduction, dtype and source, elements, bytes, bytes by rank...}, and a product by a library {5, the
+// product, its number, a, b, bias, added, result, workspace}.
 constexpr size_t kHeader = 3, kCopy = 4, kWait = 2, kMap = 2 + kMapSizes;
-constexpr size_t kCollective = 8;
-enum Word : uint64_t { kCopyWord, kFetchWord, kWaitWord, kMarkWord, kCollectiveWord };
+constexpr size_t kCollective = 8, kLibrary = 9;
+enum Word : uint64_t { kCopyWord, kFetchWord, kWaitWord, kMarkWord, kCollectiveWord, kLibraryWord };
 constexpr uint64_t kOneMap = 1 << 16;  // in the third word
 
 uint64_t packed(const DeviceCollective& own) {
@@ -49,6 +50,21 @@ void CallList::add_peer_kernel(NcclGroup& group, const DeviceCollective& own, Ha
   add_launch(function, peer_blocks(own.bytes), kPeerThreads, 0);
   for (const uint64_t word : {address(from), address(to), Address{own.elements}}) add_argument(word);
   for (const uint64_t word : group.peers().arguments()) add_argument(word);
+}
+
+void CallList::add_library_call(const LibraryProduct& product, uint64_t number,
+                                const LibraryProduct::Arguments& own) {
+  words_.insert(words_.end(), {kLibraryWord, address(&product), number});
+  for (const void* each : {own.a, own.b, own.bias, own.added}) words_.push_back(address(each));
+  words_.insert(words_.end(), {address(own.result), address(own.workspace)});
+}
+
+// No kernel behind it starts early: nothing says when the library's kernels let it.
+void CallList::enqueue_library_call(const uint64_t* words, Handle stream) {
+  const auto at = [&](size_t i) { return reinterpret_cast<void*>(words[i]); };
+  const auto* const product = reinterpret_cast<const LibraryProduct*>(words[1]);
+  product->enqueue(
+      {.a = at(3), .b = at(4), .bias = at(5), .added = at(6), .result = at(7), .workspace = at(8)}, stream);
 }
 
 void CallList::add_use(NcclGroup& group, const DeviceCollective& own, Way way) {
@@ -118,6 +134,12 @@ void CallList::enqueue(const Driver& driver, Handle stream, CopyStream& copies, 
     if (words_[i] == kCollectiveWord) {
       enqueue_collective(&words_[i], stream);
       i += words_[i + 1];
+      follows_kernel = false;
+      continue;
+    }
+    if (words_[i] == kLibraryWord) {
+      enqueue_library_call(&words_[i], stream);
+      i += kLibrary;
       follows_kernel = false;
       continue;
     }

@@ -4,9 +4,11 @@
 #include <array>
 #include <utility>
 
+#include "backends/cuda/execute/library_calls.h"
 #include "backends/cuda/execute/queue.h"
 #include "backends/cuda/execute/ranges.h"
 #include "backends/cuda/execute/tensor_map.h"
+#include "backends/cuda/images/library_call.h"
 #include "backends/cuda/kernel_abi.h"
 #include "support/error.h"
 
@@ -56,6 +58,7 @@ class CudaExecutor final : public Executor {
   }
 
   bool is_valid(const Launch& launch, size_t buffers) const override {
+    if (calls_library(launch)) return is_valid_library_call(launch, buffers);
     if (launch.sizes.size() < kLaunchSizes || launch.constants.size() < kLaunchConstants) return false;
     if (buffers + launch.symbols.size() > kMostArguments || !has_valid_maps(launch, buffers)) return false;
     const int64_t block = launch.constants[kBlock], group = launch.constants[kGroup],
@@ -63,6 +66,12 @@ class CudaExecutor final : public Executor {
     const bool is_cluster =
         cluster == 1 || (cluster > 1 && cluster <= kMostBlocksOfCluster && group == block);
     return block >= 1 && block <= kMostThreads && group >= 1 && block % group == 0 && is_cluster;
+  }
+
+  bool fits(const Launch& launch, const Image& image,
+            std::span<const TensorType* const> arguments) const override {
+    if (calls_library(launch) != calls_library(image)) return false;
+    return !calls_library(launch) || fits_library_call(launch, arguments);
   }
 
   std::unique_ptr<Queue> open_queue(const MemoryAllocator*) const override {

@@ -2,11 +2,14 @@
 #include "backends/cuda/execute/images.h"
 
 #include <algorithm>
+#include <set>
 
 #include <fmt/core.h>
 
+#include "backends/cuda/execute/cublaslt.h"
 #include "backends/cuda/images/architecture.h"
 #include "backends/cuda/images/code.h"
+#include "backends/cuda/images/library_call.h"
 #include "backends/cuda/kernel_abi.h"
 #include "support/error.h"
 
@@ -17,7 +20,8 @@ enum class Form : uint8_t { kNone, kCubin, kPtx };
 
 // By its target alone: the image may have no code yet.
 Form form_for(const Image& image, const Device& device) {
-  const auto built = parse_architecture(device_of(image)), own = parse_architecture(device.architecture());
+  const auto built = parse_architecture(architecture_of(image)),
+             own = parse_architecture(device.architecture());
   if (!built || !own || shared_limit(*built) > device.shared_bytes()) return Form::kNone;
   if (built->exact) return built->number == own->number ? Form::kCubin : Form::kNone;
   if (built->number > own->number) return Form::kNone;
@@ -29,7 +33,7 @@ Form form_for(const Image& image, const Device& device) {
 std::span<const std::byte> code_for(const Image& image, const Device& device) {
   const Form form = form_for(image, device);
   if (form == Form::kNone) return {};
-  const ImageCode code = read_image(image.code, parse_architecture(device_of(image))->ptx);
+  const ImageCode code = read_image(image.code, parse_architecture(architecture_of(image))->ptx);
   return form == Form::kCubin ? code.cubin : code.ptx;
 }
 
@@ -38,7 +42,8 @@ Handle load_function(const Image& image, std::span<const std::byte> code, Images
   const Driver& driver = images.device.driver();
   Handle module = nullptr, function = nullptr;
   check(driver, driver.load_module(&module, code.data()), "cuModuleLoadData");
-  images.may_overlap = images.may_overlap && parse_architecture(device_of(image))->number >= kFirstToOverlap;
+  images.may_overlap =
+      images.may_overlap && parse_architecture(architecture_of(image))->number >= kFirstToOverlap;
   images.modules.push_back(module);
   const char* const entry = image.kernel.starts_with(kPeerEntry) ? image.kernel.c_str() : kEntry;
   check(driver, driver.function(&function, module, entry), "cuModuleGetFunction");
@@ -50,6 +55,31 @@ Handle load_function(const Image& image, std::span<const std::byte> code, Images
   return function;
 }
 
+void collect_versions(const Program& program, std::set<int64_t>& versions) {
+  for (const Step& step : program.steps) {
+    const auto* kernel = step.as<KernelStep>();
+    if (kernel == nullptr || !calls_library(kernel->launch)) continue;
+    if (kernel->launch.constants.size() == kLibraryConstants)
+      versions.insert(kernel->launch.constants[kLibraryVersion]);
+  }
+  for (const Program& nested : program.nested) collect_versions(nested, versions);
+}
+
+// The library's ranking differs from version to version, and with it what its choices are.
+std::string note_of_library(const EngineData& data) {
+  const char* reason = nullptr;
+  const CublasLt* library = open_library(&reason);
+  if (library == nullptr) throw_no_library(reason);
+  std::set<int64_t> versions;
+  collect_versions(data.main, versions);
+  versions.erase(library->version);
+  if (versions.empty()) return {};
+  return fmt::format(
+      "its products were timed with cuBLASLt {}, and this is {}: the library's first choice is taken for "
+      "each",
+      *versions.begin(), library->version);
+}
+
 }  // namespace
 
 Images::~Images() {
@@ -58,27 +88,33 @@ Images::~Images() {
 }
 
 std::string missing(const Image& image, const Device& device) {
-  return form_for(image, device) == Form::kNone ? std::string(device_of(image)) : "";
+  if (form_for(image, device) == Form::kNone) return std::string(architecture_of(image));
+  const char* reason = nullptr;
+  if (!calls_library(image) || open_library(&reason) != nullptr) return "";
+  return fmt::format("cuBLASLt ({})", reason);
 }
 
 std::unique_ptr<Images> load_images(const EngineData& data, Device& device) {
   const CurrentContext current = device.enter();
   auto images = std::make_unique<Images>(device);
+  bool calls = false;
   for (const Image& image : data.images) {
     if (!is_ours(image)) {
       images->functions.push_back(nullptr);
       continue;
     }
+    if (calls_library(image)) calls = true;
     const auto code = code_for(image, device);
-    if (code.empty())
+    if (code.empty() && !(calls_library(image) && form_for(image, device) != Form::kNone))
       throw UserError("INGOT-U220",
-                      fmt::format("the engine was built for GPUs with {}; this one has {}", device_of(image),
-                                  device.architecture()),
+                      fmt::format("the engine was built for GPUs with {}; this one has {}",
+                                  architecture_of(image), device.architecture()),
                       fmt::format("build the engine for this GPU (device=cuda:{}), or for all from 8.0 on "
                                   "(device=cuda:compute_80)",
                                   device.architecture()));
-    images->functions.push_back(load_function(image, code, *images));
+    images->functions.push_back(calls_library(image) ? nullptr : load_function(image, code, *images));
   }
+  if (calls) images->note = note_of_library(data);
   return images;
 }
 

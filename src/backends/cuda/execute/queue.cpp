@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "backends/cuda/images/library_call.h"
 #include "backends/cuda/kernel_abi.h"
 #include "support/error.h"
 
@@ -35,6 +36,7 @@ CudaQueue::CudaQueue(Device& device) : device_(device), graphs_(device) {
 CudaQueue::~CudaQueue() {
   const CurrentContext current = device_.enter();
   device_.driver().synchronize(last_stream_);
+  library_.close();
   for (const Handle mark : marks_) device_.driver().destroy_event(mark);
   copies_.destroy(device_.driver());
   // Graphs refer to what NCCL freed with a communicator that failed.
@@ -165,6 +167,7 @@ void CudaQueue::list(const CallSpan& span, Marks marks) {
   const auto& images = static_cast<const Images&>(*span.images);
   scratch_.reserve(scratch_for(span), &device_);
   calls_.clear();
+  library_.begin_list();
   uint32_t started = 0, awaited = 0;
   for (uint32_t i = 0; i < span.calls.size(); ++i) {
     const KernelCall& call = span.calls[i];
@@ -178,6 +181,8 @@ void CudaQueue::list(const CallSpan& span, Marks marks) {
     if (awaited > before) calls_.add_wait(awaited - 1);
     if (call.collective != nullptr)
       list_collective(images, call);
+    else if (call.launch != nullptr && calls_library(*call.launch))
+      list_library_call(call);
     else if (call.launch != nullptr)
       list_launch(images, call);
     else if (*call.sizes > 0)
@@ -196,6 +201,13 @@ void CudaQueue::list_collective(const Images& images, const KernelCall& call) {
     return calls_.add_peer_kernel(*found->own, own, images.functions[own.image], call.buffers[0],
                                   call.buffers[1]);
   calls_.add_collective(*found->own, own, call.buffers[0], call.buffers[1]);
+}
+
+void CudaQueue::list_library_call(const KernelCall& call) {
+  const LibraryCalls::Prepared* prepared = library_.prepare(call);
+  if (prepared == nullptr) return;
+  calls_.add_library_call(*prepared->product, prepared->number,
+                          LibraryCalls::arguments_of(call, scratch_.reserve(0)));
 }
 
 void CudaQueue::list_launch(const Images& images, const KernelCall& call) {
@@ -229,6 +241,10 @@ size_t CudaQueue::scratch_for(const CallSpan& span) const {
   int64_t most = 0;
   for (const KernelCall& call : span.calls) {
     if (call.launch == nullptr || call.sizes[kScratchBytes] <= 0) continue;
+    if (calls_library(*call.launch)) {
+      most = std::max(most, call.sizes[kScratchBytes]);
+      continue;
+    }
     int64_t bytes = 0;
     if (__builtin_mul_overflow(call.sizes[kScratchBytes], blocks_of(call) * groups_a_block(*call.launch),
                                &bytes))

@@ -6,6 +6,7 @@
 
 #include "backends/cuda/execute/graph_cache.h"
 #include "backends/cuda/execute/images.h"
+#include "backends/cuda/execute/library_calls.h"
 #include "runtime/memory.h"
 
 namespace ingot::core::cuda {
@@ -34,6 +35,7 @@ class CudaQueue final : public Queue {
   void agree_on_groups() const;
   void follow_groups(Handle stream) const;
   void watch_groups(Handle stream) const;
+  void list_library_call(const KernelCall& call);
   void list_launch(const Images& images, const KernelCall& call);
   size_t scratch_for(const CallSpan& span) const;
   int64_t blocks_of(const KernelCall& call) const;
@@ -53,6 +55,7 @@ class CudaQueue final : public Queue {
   std::vector<Group> groups_;  // their communicators outlive the graphs
   uint64_t program_ = 0;       // of the groups, for messages
   GraphCache graphs_;
+  LibraryCalls library_;
   CallList calls_;
   CopyStream copies_;
   GrowingBlock scratch_;
