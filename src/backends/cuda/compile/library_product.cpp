@@ -116,6 +116,15 @@ std::optional<int64_t> operand_form(const Node& node, const ProductShape& shape)
   return inner | (*of_a ? kSharesA : 0) | (*of_b ? kSharesB : 0);
 }
 
+// As the executor will ask when it loads the launch: sizes can be equal without being equal expressions.
+bool has_own_elements(const Node& node, const ProductShape& shape, int64_t form) {
+  const Dim of_a = (form & kSharesA) != 0 ? Dim(1) : shape.batch,
+            of_b = (form & kSharesB) != 0 ? Dim(1) : shape.batch;
+  return product(node.operand_type(0).shape) == of_a * shape.rows * shape.depth &&
+         product(node.operand_type(1).shape) == of_b * shape.columns * shape.depth &&
+         product(node.results[0]->type.shape) == shape.batch * shape.rows * shape.columns;
+}
+
 bool has_sizes(const ProductShape& shape, DType dtype) {
   const int64_t multiple = kLibraryAlignment / (bit_width(dtype) / 8);
   return std::ranges::all_of(std::array{shape.columns, shape.depth}, [&](const Dim& dim) {
@@ -167,6 +176,7 @@ std::vector<LoweredKernel> library_products(const ContractionSite& site, const l
     shape.batch = 1;
     *form &= ~int64_t{kSharesB};
   }
+  if (!has_own_elements(node, shape, *form)) return {};
   const bool has_own_bias = node.op == &ops::linear && node.has_operand(2);
   if (has_own_bias && (additions->bias != kNoArgument || node.operand_type(2).dtype != dtype)) return {};
   const auto first = static_cast<int64_t>(arguments - epilogue.buffers.size());

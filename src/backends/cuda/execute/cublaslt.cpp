@@ -50,7 +50,7 @@ OpenedCalls open_calls() {
 
 }  // namespace
 
-const CublasLt* open_library(const char** reason) {
+const CublasLt* find_cublaslt(const char** reason) {
   static const OpenedCalls opened = open_calls();
   *reason = opened.reason.c_str();
   return opened.calls ? &*opened.calls : nullptr;

@@ -50,7 +50,7 @@ struct CublasLt {
 };
 
 // Null: `reason` says what is missing, or too old.
-const CublasLt* open_library(const char** reason);
+const CublasLt* find_cublaslt(const char** reason);
 
 // DeviceError INGOT-D405 with the library's name of the error if `result` is not success.
 void check(const CublasLt& library, int result, const char* call);

@@ -68,7 +68,7 @@ void collect_versions(const Program& program, std::set<int64_t>& versions) {
 // The library's ranking differs from version to version, and with it what its choices are.
 std::string note_of_library(const EngineData& data) {
   const char* reason = nullptr;
-  const CublasLt* library = open_library(&reason);
+  const CublasLt* library = find_cublaslt(&reason);
   if (library == nullptr) throw_no_library(reason);
   std::set<int64_t> versions;
   collect_versions(data.main, versions);
@@ -90,7 +90,7 @@ Images::~Images() {
 std::string missing(const Image& image, const Device& device) {
   if (form_for(image, device) == Form::kNone) return std::string(architecture_of(image));
   const char* reason = nullptr;
-  if (!calls_library(image) || open_library(&reason) != nullptr) return "";
+  if (!calls_library(image) || find_cublaslt(&reason) != nullptr) return "";
   return fmt::format("cuBLASLt ({})", reason);
 }
 

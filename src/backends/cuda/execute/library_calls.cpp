@@ -189,7 +189,7 @@ const LibraryCalls::Prepared* LibraryCalls::prepare(const KernelCall& call) {
     addresses |= reinterpret_cast<uintptr_t>(each);
   if (library_ == nullptr) {
     const char* reason = nullptr;
-    const CublasLt* library = open_library(&reason);
+    const CublasLt* library = find_cublaslt(&reason);
     if (library == nullptr) throw_no_library(reason);
     check(*library, library->create(&handle_), "cublasLtCreate");
     library_ = library;

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Products by cuBLASLt in engines: chosen by the tactic file, in graphs, with other sizes, and where the library is missing."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import ingot
+import pytest
+import torch
+from gpu_targets import DEVICE, HAS_GPU, needs_nvrtc
+from torch import nn
+
+
+def _has_library() -> bool:
+    for name in (os.environ.get("INGOT_CUBLASLT", "libcublasLt.so.13"), "libcublasLt.so.12"):
+        try:
+            ctypes.CDLL(name)
+        except OSError:
+            continue
+        return True
+    return False
+
+
+pytestmark = [
+    needs_nvrtc,
+    pytest.mark.skipif(not HAS_GPU or not _has_library(), reason="there is no GPU, or no cuBLASLt"),
+]
+
+
+class Layers(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = nn.Linear(256, 512), nn.Linear(512, 256, bias=False)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x + self.second(torch.relu(self.first(x)))
+
+
+def _by_library(folder: Path, model: nn.Module, x: torch.Tensor, **options: object) -> ingot.Engine:
+    """An engine whose products that cuBLASLt can do are done by it: the tactic file says so, as people may write it."""
+    tactics = folder / "tactics.txt"
+    program = torch.export.export(
+        model, (x,), dynamic_shapes=({0: torch.export.Dim("rows", min=1, max=4096)},)
+    )
+    build = {
+        "device": DEVICE,
+        "optimization_level": 4,
+        "timing_cache_path": str(tactics),
+        "engine_cache_dir": "off",
+    }
+    ingot.build(program, **build, **options)
+    text = tactics.read_text()
+    lines = [
+        re.sub(r"(\t4\t)[^\t]*\t", r"\1cuBLASLt, choice 1\t", line)
+        if "linear" in line and "relu" not in line
+        else line
+        for line in text.splitlines()
+    ]
+    tactics.write_text("\n".join(lines) + "\n")
+    return ingot.build(program, **build, **options)
+
+
+def _library_kernels(engine: ingot.Engine) -> list[str]:
+    kernels = [step["kernel"] for step in engine.inspect()["main"]["steps"] if step["kind"] == "kernel"]
+    assert all(": " in kernel for kernel in kernels), "each names its tactic"
+    return [kernel for kernel in kernels if "cuBLASLt" in kernel]
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
+def test_is_as_torch_says_with_the_same_bits_each_time(tmp_path: Path, dtype: torch.dtype) -> None:
+    torch.manual_seed(5)
+    model = Layers().eval().requires_grad_(False)
+    engine = _by_library(tmp_path, model.to(dtype), torch.randn(64, 256, dtype=dtype))
+    assert _library_kernels(engine)
+    for rows in (1, 64, 777, 64):
+        x = torch.randn(rows, 256, dtype=dtype)
+        exact = model.double()(x.double())
+        model.to(dtype)
+        results = [engine(x.cuda()).cpu() for _ in range(4)]
+        assert all(torch.equal(results[0], other) for other in results[1:])
+        tolerance = 8 * torch.finfo(dtype).eps
+        torch.testing.assert_close(results[0].double(), exact, rtol=tolerance, atol=4 * tolerance)
+        unaligned = torch.empty(rows * 256 + 1, dtype=dtype, device="cuda")[1:].view(rows, 256).copy_(x)
+        torch.testing.assert_close(
+            engine(unaligned).cpu().double(), exact, rtol=tolerance, atol=4 * tolerance
+        )
+
+
+def test_an_engine_says_that_the_library_is_missing(tmp_path: Path) -> None:
+    x = torch.randn(64, 256, dtype=torch.float16)
+    engine = _by_library(tmp_path, Layers().eval().requires_grad_(False).half(), x)
+    engine.save(str(tmp_path / "model.ingot"))
+    code = "import sys, ingot; ingot.Engine.load(sys.argv[1])"
+    run = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path / "model.ingot")],
+        env={**os.environ, "INGOT_CUBLASLT": "/nonexistent/libcublasLt.so"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode != 0
+    assert "INGOT-D405" in run.stderr
+    assert "cuBLASLt" in run.stderr
