@@ -12,6 +12,7 @@
 #include "backends/cuda/compile/backend.h"
 #include "backends/cuda/compile/contraction_rules.h"
 #include "backends/cuda/compile/depthwise.h"
+#include "backends/cuda/compile/library_product.h"
 #include "backends/cuda/execute/execute.h"
 #include "backends/cuda/kernel_abi.h"
 #include "engine/engine_data.h"
@@ -86,9 +87,9 @@ std::vector<LoweredStep> with_each_kind(LoweredStep step) {
   return steps;
 }
 
-// The template's kernels of `node` against the interpreter; also where one block, or cluster, takes all of
-// the work.
-void compare(const Template& test, const Node& node, const SymbolTable& symbols, const Target& target,
+// Each of `steps`, which compute `node`, against the interpreter; also where one block, or cluster, takes all
+// of the work.
+void compare(const Template& test, const Node& node, std::vector<LoweredStep> steps,
              const std::vector<Storage>& inputs, const core::test::Check& check) {
   const loops::Kernel kernel = node.op->lower(node);
   std::vector<Storage> expected = inputs;
@@ -96,7 +97,7 @@ void compare(const Template& test, const Node& node, const SymbolTable& symbols,
   for (Storage& storage : expected) views.push_back(storage.view());
   const auto status = static_cast<int64_t>(interpret(kernel, views, test.symbols));
   const int64_t element = bit_width(node.operand_type(0).dtype) / 8;
-  for (LoweredStep& step : with_each_kernel(std::move(backend().lower(node, symbols, target)[0]))) {
+  for (LoweredStep& step : steps) {
     for (const bool in_turn : {false, true}) {
       SCOPED_TRACE(step.kernel()->tactic + (in_turn ? " by one block" : ""));
       if (in_turn) step.kernel()->launch.sizes[kItems] = 1;
@@ -108,6 +109,11 @@ void compare(const Template& test, const Node& node, const SymbolTable& symbols,
       }
     }
   }
+}
+
+void compare(const Template& test, const Node& node, const SymbolTable& symbols, const Target& target,
+             const std::vector<Storage>& inputs, const core::test::Check& check) {
+  compare(test, node, with_each_kernel(std::move(backend().lower(node, symbols, target)[0])), inputs, check);
 }
 
 // Three places of each input become infinite or not a number; not of values that causal attention does not
@@ -172,6 +178,25 @@ TEST_P(CudaTemplates, AreAsTheInterpreterSays) {
     target.numerics = Target::Numerics::kFast;
     inputs = core::test::make_storages(node.op->lower(node), GetParam().symbols, check, {});
     compare(GetParam(), node, graph.symbols, target, inputs, {.relative = 2e-3, .low = 0, .high = 1});
+  }
+}
+
+TEST_P(CudaTemplates, ByTheLibraryAreAsTheInterpreterSays) {
+  if (test::nvrtc() == nullptr || test::gpu() == nullptr) GTEST_SKIP() << "there is no GPU, or no NVRTC";
+  if (library_version() == 0) GTEST_SKIP() << "there is no cuBLASLt";
+  for (const char* dtype : {"f16", "bf16", "f32"}) {
+    SCOPED_TRACE(dtype);
+    const Graph graph = graph_of(GetParam(), dtype);
+    const Node& node = *graph.nodes().back();
+    const Target target{
+        .backend = "cuda", .device = test::gpu()->architecture(), .level = kLevelOfAllTactics};
+    std::vector<LoweredStep> steps =
+        with_each_kernel(std::move(backend().lower(node, graph.symbols, target)[0]));
+    std::erase_if(steps,
+                  [](const LoweredStep& step) { return !step.kernel()->tactic.starts_with("cuBLASLt"); });
+    const core::test::Check check{.low = 0, .high = 1};
+    compare(GetParam(), node, std::move(steps),
+            core::test::make_storages(node.op->lower(node), GetParam().symbols, check, {}), check);
   }
 }
 
