@@ -119,8 +119,10 @@ class Maker {
     const Executor& executor = *backends_.all[backend].executor;
     std::vector<const TensorType*> types;
     for (const BufferUse& use : step.uses) types.push_back(&program.buffers[use.buffer].type);
+    // A variant of an engine shares its loaded images, and was compiled here.
+    const bool has_image = kernel.launch.image < data_.images.size();
     if (executor.is_valid(kernel.launch, step.uses.size()) &&
-        executor.fits(kernel.launch, data_.images[kernel.launch.image], types))
+        (!has_image || executor.fits(kernel.launch, data_.images[kernel.launch.image], types)))
       return backend;
     throw UserError("INGOT-U206",
                     fmt::format("the engine's program is broken: '{}' has a launch that its backend '{}' "

@@ -14,6 +14,7 @@ constexpr int kSharedAlignment = 256;                              // bytes; the
 constexpr int kHalf = 2, kBrainHalf = 14, kSingle = 0;             // cudaDataType_t
 constexpr int kSums32 = 68, kSums32OfTf32 = 77;                    // cublasComputeType_t
 constexpr int kPlainEpilogue = 1, kBiasEpilogue = 4, kTurned = 1;  // cublasLtEpilogue_t, cublasOperation_t
+constexpr int kNotSupported = 15;                                  // cublasStatus_t
 constexpr uint32_t kSumsInWorkspace = 2;                           // CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE
 
 int library_dtype(DType dtype) {
@@ -139,7 +140,6 @@ void LibraryProduct::choose() {
         library_.rank(handle_, product_, b_, a_, result_, result_, wish_, static_cast<int>(ranked.size()),
                       ranked.data(), &count),
         "cublasLtMatmulAlgoGetHeuristic");
-  int64_t fitting = 0;
   for (const CublasLtRanked& each : std::span(ranked).first(static_cast<size_t>(std::max(count, 0)))) {
     uint32_t reduction = 0;
     size_t written = 0;
@@ -147,12 +147,11 @@ void LibraryProduct::choose() {
                                                    sizeof(reduction), &written);
     const bool fits = each.status == 0 && known == 0 && (reduction == 0 || reduction == kSumsInWorkspace) &&
                       each.workspace_bytes <= static_cast<size_t>(shape_.workspace_bytes);
-    if (!fits) continue;
-    algorithm_ = each.algorithm;  // the last one if there are fewer
-    if (fitting++ == shape_.choice) return;
+    if (fits) algorithms_.push_back(each.algorithm);
   }
-  constexpr int kNotSupported = 15;
-  if (fitting == 0) check(library_, kNotSupported, "cublasLtMatmulAlgoGetHeuristic");
+  if (algorithms_.empty()) check(library_, kNotSupported, "cublasLtMatmulAlgoGetHeuristic");
+  const auto chosen = std::min(static_cast<size_t>(shape_.choice), algorithms_.size() - 1);
+  std::ranges::rotate(algorithms_, algorithms_.begin() + static_cast<ptrdiff_t>(chosen));
 }
 
 void LibraryProduct::enqueue(const Arguments& own, Handle stream) const {
@@ -160,11 +159,15 @@ void LibraryProduct::enqueue(const Arguments& own, Handle stream) const {
     check(library_, library_.set_product(product_, ProductAttribute::kBias, &own.bias, sizeof(own.bias)),
           "cublasLtMatmulDescSetAttribute");
   const float one = 1, share = shape_.adds ? 1 : 0;
-  check(library_,
-        library_.multiply(handle_, product_, &one, own.b, b_, own.a, a_, &share,
-                          shape_.adds ? own.added : own.result, result_, own.result, result_, &algorithm_,
-                          own.workspace, static_cast<size_t>(shape_.workspace_bytes), stream),
-        "cublasLtMatmul");
+  // Some that are ranked for operands of little alignment refuse them.
+  int result = kNotSupported;
+  for (const CublasLtAlgorithm& algorithm : algorithms_) {
+    result = library_.multiply(handle_, product_, &one, own.b, b_, own.a, a_, &share,
+                               shape_.adds ? own.added : own.result, result_, own.result, result_, &algorithm,
+                               own.workspace, static_cast<size_t>(shape_.workspace_bytes), stream);
+    if (result != kNotSupported) break;
+  }
+  check(library_, result, "cublasLtMatmul");
 }
 
 LibraryProduct::Arguments LibraryCalls::arguments_of(const KernelCall& call, void* workspace) {

@@ -45,7 +45,7 @@ class LibraryProduct {
   const Handle handle_;
   const Shape shape_;
   Handle product_ = nullptr, a_ = nullptr, b_ = nullptr, result_ = nullptr, wish_ = nullptr;
-  CublasLtAlgorithm algorithm_{};
+  std::vector<CublasLtAlgorithm> algorithms_;  // the choice, then what to take where it does not run
 };
 
 // Those of one queue, by shape. Used by one thread at a time, with the device's context current.

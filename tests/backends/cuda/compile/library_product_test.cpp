@@ -75,7 +75,6 @@ TEST(CudaLibraryProducts, TakeBatchesAndTurnedOperands) {
   EXPECT_EQ(form(products_of("%a: f16[4,S,64], %b: f16[4,64,48]", "matmul(%a, %b) : f16[4,S,48]")), 0);
   EXPECT_EQ(form(products_of("%a: f16[4,S,64], %b: f16[64,48]", "matmul(%a, %b) : f16[4,S,48]")), 0);
   EXPECT_EQ(form(products_of("%a: f16[S,64], %b: f16[4,64,48]", "matmul(%a, %b) : f16[4,S,48]")), kSharesA);
-  EXPECT_EQ(form(products_of("%a: f32[8,64], %b: f32[64,48]", "matmul(%a, %b) : f32[8,48]")), 0);
   EXPECT_EQ(form(products_of("%a: f32[8,64], %b: f32[64,48]", "matmul(%a, %b) : f32[8,48]", true)),
             kRoundsToTf32);
 }
@@ -87,6 +86,7 @@ TEST(CudaLibraryProducts, AreNoneWhereTheLibraryCannot) {
   EXPECT_EQ(count("%x: f16[8,60], %w: f16[48,60]", "linear(%x, %w) : f16[8,48]"), 0U) << "rows of odd bytes";
   EXPECT_EQ(count("%x: f16[8,64], %w: f16[50,64]", "linear(%x, %w) : f16[8,50]"), 0U) << "odd columns";
   EXPECT_EQ(count("%x: f16[8,S], %w: f16[48,S]", "linear(%x, %w) : f16[8,48]"), 0U) << "depth unknown";
+  EXPECT_EQ(count("%x: f32[8,64], %w: f32[48,64]", "linear(%x, %w) : f32[8,48]"), 0U) << "f32 without TF32";
   EXPECT_EQ(count("%x: f64[8,64], %w: f64[48,64]", "linear(%x, %w) : f64[8,48]"), 0U) << "f64";
   EXPECT_EQ(count("%a: f16[2,4,8,64], %b: f16[2,1,64,48]", "matmul(%a, %b) : f16[2,4,8,48]"), 0U)
       << "a batch that is shared in part";
