@@ -28,6 +28,7 @@ class MutableModule(torch.nn.Module):
     attributes that the model reads it recompiles.
     check_weights: how a call notices writes through `.data` or numpy, of which tensors keep no trace: "thorough" compares 64 pieces
     of 16 bytes spread over each weight, which a write of a few elements of a large one can miss, "fast" 8, "full" a hash of all bytes.
+    Of weights on a GPU only "full" notices such writes: `layer.weight.add_(delta)` leaves a trace, `layer.weight.data += delta` none.
     options: as of torch.compile(model, backend="ingot", options=...). Calls compute no gradients.
     """
 
