@@ -34,6 +34,7 @@ _DTYPES = {
     "bf16": torch.bfloat16,
     "f32": torch.float32,
     "f64": torch.float64,
+    "u8": torch.uint8,
     "i64": torch.int64,
     "bool": torch.bool,
 }
@@ -42,8 +43,11 @@ _SAMPLE_DTYPES = (torch.float32, torch.int64, torch.bool, torch.complex64)
 _FUNCTIONS: dict[str, Any] = {
     **_DTYPES,
     "axis": lambda x, dim: range(x.dim())[dim],
+    "broadcast": lambda shapes: list(torch.broadcast_shapes(*shapes)),
     "dtype_of": lambda x: x.dtype,
+    "epsilon": lambda x: torch.finfo(x.dtype).eps,
     "index_of": lambda value, values: values.index(value),
+    "is_complex": lambda x: isinstance(x, torch.Tensor) and x.is_complex(),
     "is_floating_point": lambda x: x.dtype.is_floating_point,
     "largest": lambda x: torch.finfo(x.dtype).max,
     "len": lambda x: len(x) if isinstance(x, list | tuple) else 1,
@@ -258,7 +262,7 @@ def _runs(function: Callable[..., Any], arguments: tuple, keywords: dict[str, An
 
 def _promotes(arguments: tuple, result: Any) -> bool:
     dtypes = {value.dtype for value in pytree.tree_leaves(arguments) if isinstance(value, torch.Tensor)}
-    return isinstance(result, torch.Tensor) and result.dtype not in {*dtypes, torch.bool}
+    return bool(dtypes) and isinstance(result, torch.Tensor) and result.dtype not in {*dtypes, torch.bool}
 
 
 def _tensors(result: Any) -> list[torch.Tensor]:

@@ -19,7 +19,7 @@ struct Expression {
     kOperator,  // `text`: "+", "<", "and", "not", "is" ... of one or two parts
     kChoice,    // parts[0] if parts[1] else parts[2]
     kList,      // [parts]
-    kEach,      // [parts[0] for `text` in parts[1]]
+    kEach,      // [parts[0] for `text` in parts[1]], perhaps `if parts[2]`
     kItem,      // parts[0][parts[1]]
     kSlice,     // parts[0][parts[1]:parts[2]]
   };

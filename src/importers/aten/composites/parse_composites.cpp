@@ -20,7 +20,7 @@ using Words = std::vector<std::string_view>;
 const std::vector<Words>& levels() {
   static const std::vector<Words> kLevels = {{"or"},
                                              {"and"},
-                                             {"<", "<=", ">", ">=", "==", "!=", "is"},
+                                             {"<", "<=", ">", ">=", "==", "!=", "is", "in"},
                                              {"|"},
                                              {"^"},
                                              {"&"},
@@ -138,7 +138,8 @@ class CompositeParser {
         values.kind = Expression::Kind::kEach;
         values.text = take(Token::Kind::kName);
         expect("in");
-        values.parts.push_back(choice());
+        values.parts.push_back(binary(0));
+        if (accept("if")) values.parts.push_back(binary(0));
       }
       accept(",");
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tensors created from scalars. Uninitialized ones are zeros.
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "importers/aten/converters/building.h"
@@ -22,13 +23,11 @@ void give_filled(Call& call, const Shape& shape, core::Value* value) {
   call.give(expanded(call, value, shape));
 }
 
-template <int kValue>
-void constant(Call& call) {
-  give_filled(call, call.dims("size"), scalar(call.graph(), kValue, result_dtype_of(call)));
+void zeros(Call& call) {
+  give_filled(call, call.dims("size"), scalar(call.graph(), 0, result_dtype_of(call)));
 }
-template <int kValue>
-void constant_like(Call& call) {
-  give_filled(call, call.tensor("self")->type.shape, scalar(call.graph(), kValue, result_dtype_of(call)));
+void zeros_like(Call& call) {
+  give_filled(call, call.tensor("self")->type.shape, scalar(call.graph(), 0, result_dtype_of(call)));
 }
 void full(Call& call) {
   give_filled(call, call.dims("size"), operand(call, "fill_value", result_dtype_of(call)));
@@ -37,15 +36,6 @@ void full_like(Call& call) {
   give_filled(call, call.tensor("self")->type.shape, operand(call, "fill_value", result_dtype_of(call)));
 }
 void scalar_tensor(Call& call) { call.give(operand(call, "s", result_dtype_of(call))); }
-void fill(Call& call) {
-  core::Value* x = call.tensor("self");
-  give_filled(call, x->type.shape, operand(call, "value", x->type.dtype));
-}
-void zero(Call& call) {
-  core::Value* x = call.tensor("self");
-  give_filled(call, x->type.shape, scalar(call.graph(), 0, x->type.dtype));
-}
-
 constexpr double kMostElements = 0x1p53;  // doubles count exactly up to here
 
 // start + step * i, where torch computes floating ranges in f64.
@@ -115,26 +105,47 @@ void logspace(Call& call) {
   call.give(exponents.constant(call.number("base")).apply(ops::power, exponents).to(dtype));
 }
 
-void identity_matrix(Call& call, const Dim& rows, const Dim& columns) {
-  core::Value* row = unsqueezed(call, counting(call, rows), 1);
-  core::Value* column = counting(call, columns);
+void eye(Call& call) {
+  core::Value* row = unsqueezed(call, counting(call, call.dim("n")), 1);
+  core::Value* column = counting(call, call.dim("m"));
   call.give(converted(call.graph(), emit(call, ops::equal, {row, column}), result_dtype_of(call)));
 }
-void eye(Call& call) { identity_matrix(call, call.dim("n"), call.dim("n")); }
-void eye_rectangular(Call& call) { identity_matrix(call, call.dim("n"), call.dim("m")); }
+
+constexpr int64_t kMostRows = 4096;  // their indices are a constant
+
+// Row and column of each element on one side of a diagonal.
+template <bool kUpper>
+void triangle_indices(Call& call) {
+  const int64_t rows = call.integer("row"), columns = call.integer("col"), offset = call.integer("offset");
+  const DType dtype = call.dtype("dtype").value_or(DType::kI64);
+  call.require(is_integer(dtype), "indices that are not integers");
+  call.require(rows >= 0 && columns >= 0 && std::max(rows, columns) <= kMostRows, "a very large triangle");
+  const auto for_each_place = [&](const auto& visit) {
+    for (int64_t i = 0; i < rows; ++i) {
+      for (int64_t j = 0; j < columns; ++j) {
+        if (kUpper ? j - i >= offset : j - i <= offset) visit(i, j);
+      }
+    }
+  };
+  int64_t count = 0, next = 0;
+  for_each_place([&](int64_t, int64_t) { ++count; });
+  Tensor tensor = make_tensor(dtype, {2, count});
+  for_each_place([&](int64_t row, int64_t column) {
+    write_integer(tensor.view(), std::array<int64_t, 2>{0, next}, row);
+    write_integer(tensor.view(), std::array<int64_t, 2>{1, next++}, column);
+  });
+  call.give(call.graph().add_constant(std::move(tensor)));
+}
 
 constexpr Converter kCreationConverters[] = {
     {"aten.arange.default", range_to},
     {"aten.arange.start", range_between},
     {"aten.arange.start_step", range_by},
-    {"aten.empty.memory_format", constant<0>},
-    {"aten.empty_like.default", constant_like<0>},
-    {"aten.empty_permuted.default", constant<0>},
-    {"aten.empty_strided.default", constant<0>},
-    {"aten.eye.default", eye},
-    {"aten.eye.m", eye_rectangular},
-    {"aten.fill.Scalar", fill},
-    {"aten.fill.Tensor", fill},
+    {"aten.empty.memory_format", zeros},
+    {"aten.empty_like.default", zeros_like},
+    {"aten.empty_permuted.default", zeros},
+    {"aten.empty_strided.default", zeros},
+    {"aten.eye.m", eye},
     {"aten.full.default", full},
     {"aten.full_like.default", full_like},
     {"aten.linspace.Scalar_Tensor", linspace},
@@ -142,16 +153,10 @@ constexpr Converter kCreationConverters[] = {
     {"aten.linspace.Tensor_Tensor", linspace},
     {"aten.linspace.default", linspace},
     {"aten.logspace.default", logspace},
-    {"aten.new_empty.default", constant<0>},
-    {"aten.new_full.default", full},
-    {"aten.new_ones.default", constant<1>},
-    {"aten.new_zeros.default", constant<0>},
-    {"aten.ones.default", constant<1>},
-    {"aten.ones_like.default", constant_like<1>},
+    {"aten.new_empty.default", zeros},
     {"aten.scalar_tensor.default", scalar_tensor},
-    {"aten.zero.default", zero},
-    {"aten.zeros.default", constant<0>},
-    {"aten.zeros_like.default", constant_like<0>},
+    {"aten.tril_indices.default", triangle_indices<false>, kComposed},
+    {"aten.triu_indices.default", triangle_indices<true>, kComposed},
 };
 
 }  // namespace

@@ -22,22 +22,6 @@ int64_t axis_of(Call& call, const core::Value* x) {
 void embedding(Call& call) {
   call.give(emit(call, ops::take, {call.tensor("weight"), call.tensor("indices")}, ops::Axis{0}));
 }
-// Scales the rows that the indices name and whose norm is too large.
-void renormalized_rows(Call& call) {
-  const Term x = operand_term(call, "self");
-  core::Value* indices = call.tensor("indices");
-  call.require(x.shape().size() == 2, "a table of other than two dims");
-  const Shape lines{x.shape()[0], 1};
-  const double limit = call.number("max_norm");
-  const Term norm(call, emit(call, ops::norm, {x}, ops::Norm{call.number("norm_type"), {1}, true}));
-  indices = reshaped(call, indices, {element_count(indices->type)});
-  core::Value* ones = filled(call, indices->type.shape, 1, DType::kU8);
-  core::Value* none = filled(call, {x.shape()[0]}, 0, DType::kU8);
-  const Term used(call, emit(call, ops::index_copy, {none, indices, ones}, ops::Axis{0}));
-  const Term is_used = Term(call, reshaped(call, used, lines)).to(DType::kBool);
-  const Term scale = norm.constant(limit) / (norm + 1e-7);
-  call.give((is_used && norm > limit).choose(x * scale, x));
-}
 void index_select(Call& call) {
   core::Value *x = call.tensor("self"), *index = call.tensor("index");
   if (x->type.rank() == 0) return call.give(x);
@@ -205,27 +189,13 @@ void index_copy(Call& call) {
   index = reshaped(call, index, {element_count(index->type)});
   call.give(emit(call, ops::index_copy, {x, index, source}, ops::Axis{axis_of(call, x)}));
 }
-void index_fill(Call& call) {
-  core::Value *x = call.tensor("self"), *index = call.tensor("index");
-  if (x->type.rank() == 0) return call.give(operand(call, "value", x->type.dtype));
-  index = reshaped(call, index, {element_count(index->type)});
-  const int64_t axis = axis_of(call, x);
-  Shape shape = x->type.shape;
-  shape[static_cast<size_t>(axis)] = index->type.shape[0];
-  core::Value* source = expanded(call, operand(call, "value", x->type.dtype), shape);
-  call.give(emit(call, ops::index_copy, {x, index, source}, ops::Axis{axis}));
-}
-
 constexpr Converter kIndexConverters[] = {
     {"aten._unsafe_index.Tensor", index, !kComposed, kBindsSizes},
     {"aten._unsafe_index_put.default", index_put},
     {"aten.embedding.default", embedding},
-    {"aten.embedding_renorm.default", renormalized_rows},
     {"aten.gather.default", gather},
     {"aten.index.Tensor", index, !kComposed, kBindsSizes},
     {"aten.index_copy.default", index_copy},
-    {"aten.index_fill.int_Scalar", index_fill},
-    {"aten.index_fill.int_Tensor", index_fill},
     {"aten.index_put.default", index_put},
     {"aten.index_select.default", index_select},
     {"aten.take.default", take},

@@ -39,14 +39,6 @@ void sort(Call& call) {
   call.give(0, line.as_given(call, node->results[0]));
   call.give(1, line.as_given(call, node->results[1]));
 }
-void argsort(Call& call) {
-  const Line line(call, call.tensor("self"));
-  call.give(line.as_given(call, sorted(call, line, call.flag("descending"))->results[1]));
-}
-void sort_rows(Call& call) {
-  const Line line(call, call.tensor("self"), 0);
-  call.give(line.as_given(call, sorted(call, line, false)->results[0]));
-}
 void top_k(Call& call) {
   const Line line(call, call.tensor("self"));
   const core::Node* node =
@@ -75,60 +67,9 @@ void kth_value(Call& call) {
     result = sliced(call, result, static_cast<size_t>(line.axis), rank, rank + 1);
   give_selected(call, line, results);
 }
-void median_of(Call& call, const Line& line) {
+void median(Call& call) {
+  const Line line(call, call.tensor("self"));
   give_selected(call, line, call.graph().add(ops::median, {line.x}, ops::Axis{line.axis})->results);
-}
-void median(Call& call) { median_of(call, Line(call, call.tensor("self"))); }
-void median_of_all(Call& call) {
-  core::Value* x = call.tensor("self");
-  if (element_count(x->type) == Dim(0)) call.refuse("the median of an empty tensor");
-  median_of(call, Line(call, reshaped(call, x, {element_count(x->type)}), 0));
-}
-// NaN is sorted last, so that the others are the first ones of a line.
-void median_of_numbers(Call& call, const Line& line) {
-  if (!is_floating(line.x->type.dtype)) return median_of(call, line);
-  call.require(range_of(line.size(), call.graph().symbols).min > 0, "the median of lines that may be empty");
-  const Term missing = Term(call, line.x).apply(ops::is_nan);
-  const Term present = (!missing).to(DType::kI64).reduce(ops::sum, {line.axis}, true);
-  const Term last = (present - present.constant(1)).apply(ops::maximum, 0);
-  const Term at = last.apply(ops::floor_divide, 2);
-  std::vector<core::Value*> results = sorted(call, line, false)->results;
-  for (core::Value*& result : results) result = emit(call, ops::gather, {result, at}, ops::Axis{line.axis});
-  give_selected(call, line, results);
-}
-void nan_median(Call& call) { median_of_numbers(call, Line(call, call.tensor("self"))); }
-void nan_median_of_all(Call& call) {
-  core::Value* x = call.tensor("self");
-  if (element_count(x->type) == Dim(0)) call.refuse("the median of an empty tensor");
-  median_of_numbers(call, Line(call, reshaped(call, x, {element_count(x->type)}), 0));
-}
-
-// The indices of the first `size` true elements, and then of `fill_value`: a stable sort has true elements
-// first.
-void nonzero_of_size(Call& call) {
-  core::Value* x = call.tensor("self");
-  const Shape shape = x->type.shape;
-  const Dim count = element_count(x->type), size = call.dim("size");
-  call.require(count.is_constant() && size.is_constant(), "sizes that are not known");
-  const int64_t room = *size.constant(), present = std::min(*count.constant(), room);
-  const auto fill_value = static_cast<double>(call.integer("fill_value"));
-  if (present <= 0 || shape.empty())
-    return call.give(filled(call, {size, Dim(static_cast<int64_t>(shape.size()))}, fill_value, DType::kI64));
-  const Term found(call, reshaped(call, converted(call.graph(), x, DType::kBool), {count}));
-  core::Value* order =
-      call.graph().add(ops::sort, {(!found).to(DType::kU8)}, ops::Sort{0, false})->results[1];
-  Term at(call, sliced(call, order, 0, 0, present));
-  if (present < room)
-    at = {call, concatenated(call, {at, filled(call, {room - present}, 0, DType::kI64)}, 0)};
-  const Term is_present = Term(call, counting(call, size)) < found.to(DType::kI64).reduce(ops::sum, {0});
-  std::vector<core::Value*> columns(shape.size());
-  for (size_t i = shape.size(); i-- > 0;) {
-    const Term extent(call, scalar(call.graph(), static_cast<double>(*shape[i].constant()), DType::kI64));
-    const Term index = at.apply(ops::modulo, extent);
-    columns[i] = unsqueezed(call, is_present.choose(index, index.constant(fill_value)), 1);
-    at = at.apply(ops::floor_divide, extent);
-  }
-  call.give(concatenated(call, columns, 1));
 }
 
 // The running extreme, and the last index that reached it.
@@ -180,19 +121,12 @@ void search_sorted(Call& call) {
 }
 
 constexpr Converter kOrderConverters[] = {
-    {"aten.argsort.default", argsort},
-    {"aten.argsort.stable", argsort},
     {"aten.bucketize.Scalar", bucketize},
     {"aten.bucketize.Tensor", bucketize},
     {"aten.cummax.default", running<ops::cumulative_maximum>},
     {"aten.cummin.default", running<ops::cumulative_minimum>},
     {"aten.kthvalue.default", kth_value},
-    {"aten.median.default", median_of_all},
     {"aten.median.dim", median},
-    {"aten.msort.default", sort_rows},
-    {"aten.nanmedian.default", nan_median_of_all},
-    {"aten.nanmedian.dim", nan_median},
-    {"aten.nonzero_static.default", nonzero_of_size},
     {"aten.searchsorted.Scalar", search_sorted},
     {"aten.searchsorted.Tensor", search_sorted},
     {"aten.sort.default", sort},

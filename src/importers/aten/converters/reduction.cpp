@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reductions, softmax and scans.
 #include <algorithm>
-#include <limits>
 
 #include "importers/aten/converters/building.h"
 #include "importers/aten/converters/converters.h"
@@ -87,25 +86,6 @@ void vector_norm(Call& call) {
   call.give(emit(call, ops::norm, {x}, ops::Norm{order, reduced_axes(call, x), keeps_dims(call)}));
 }
 
-// Norms of the differences between rows i < j of a matrix, as a list: the pairs are constants.
-void distances_of_pairs(Call& call) {
-  core::Value* x = call.tensor("self");
-  constexpr int64_t kMostRows = 2048;  // 2 million pairs: two lists of 16 MB
-  call.require(x->type.rank() == 2, "a tensor that is not a matrix");
-  const std::optional<int64_t> rows = x->type.shape[0].constant();
-  if (!rows || *rows > kMostRows) call.refuse("pairs of rows whose number is not known now, or very large");
-  std::vector<core::Value*> sides;
-  for (const bool is_first : {true, false}) {
-    Tensor index = make_tensor(DType::kI64, {*rows * (*rows - 1) / 2});
-    auto* next = reinterpret_cast<int64_t*>(index.data.get());
-    for (int64_t i = 0; i < *rows; ++i)
-      for (int64_t j = i + 1; j < *rows; ++j) *next++ = is_first ? i : j;
-    sides.push_back(emit(call, ops::take, {x, call.graph().add_constant(std::move(index))}, ops::Axis{0}));
-  }
-  const double order = call.has("p") ? call.number("p") : 2;
-  call.give(emit(call, ops::norm, {emit(call, ops::subtract, sides)}, ops::Norm{order, {1}, false}));
-}
-
 void log_sum_exp(Call& call) {
   core::Value* x = floating(call, call.tensor("self"));
   call.give(emit(call, ops::log_sum_exp, {x}, reduce_of(call, x)));
@@ -132,25 +112,8 @@ void scan(Call& call) {
   call.give(emit(call, kOp, {x}, ops::Axis{static_cast<int64_t>(call.axis("dim", x->type.rank()))}));
 }
 
-// By its definition, one sum per element: the work grows with the square of the dim.
-void running_log_sum_exp(Call& call) {
-  const Term given = operand_term(call, "self");
-  if (given.shape().empty()) return call.give(given);
-  constexpr int64_t kLongest = 2048;
-  const size_t axis = call.axis("dim", given.shape().size()), last = given.shape().size() - 1;
-  const Dim size = given.shape()[axis];
-  call.require(range_of(size, call.graph().symbols).max <= kLongest, "a dim of more than 2048 elements");
-  const Term line(call, unsqueezed(call, swapped(call, given, axis, last), last));
-  const Term row(call, unsqueezed(call, counting(call, size), 1)), column(call, counting(call, size));
-  const Term seen = row.apply(ops::greater_equal, column)
-                        .choose(line, line.constant(-std::numeric_limits<double>::infinity()));
-  const Term sums = seen.reduce(ops::log_sum_exp, {static_cast<int64_t>(last) + 1});
-  call.give(swapped(call, sums, axis, last));
-}
-
 constexpr Converter kReductionConverters[] = {
     {"aten._log_softmax.default", along_axis<ops::log_softmax>},
-    {"aten._pdist_forward.default", distances_of_pairs},
     {"aten._softmax.default", along_axis<ops::softmax>},
     {"aten.all.default", logical_over_axes<ops::all>},
     {"aten.all.dim", logical_over_axes<ops::all>},
@@ -166,7 +129,6 @@ constexpr Converter kReductionConverters[] = {
     {"aten.cumsum.default", scan<ops::cumulative_sum>},
     {"aten.linalg_vector_norm.default", vector_norm},
     {"aten.log_softmax.int", along_axis<ops::log_softmax>},
-    {"aten.logcumsumexp.default", running_log_sum_exp},
     {"aten.logsumexp.default", log_sum_exp},
     {"aten.max.default", extreme<ops::reduce_maximum, ops::any>},
     {"aten.max.dim", extreme_along<ops::reduce_maximum, ops::any, ops::argmax>},

@@ -192,22 +192,6 @@ void roll(Call& call) {
   call.give(x);
 }
 
-// Each dim d with n repeats becomes [n, d] by broadcasting, and is then merged.
-core::Value* repeated(Call& call, core::Value* x, const std::vector<Dim>& repeats) {
-  Shape own = x->type.shape, spread, wide, joined;
-  call.require(repeats.size() >= own.size(), "fewer repeats than dims");
-  own.insert(own.begin(), repeats.size() - own.size(), 1);
-  for (size_t i = 0; i < repeats.size(); ++i) {
-    spread.insert(spread.end(), {1, own[i]});
-    wide.insert(wide.end(), {repeats[i], own[i]});
-    joined.push_back(repeats[i] * own[i]);
-  }
-  if (std::ranges::all_of(repeats, [](const Dim& count) { return count == Dim(1); }))
-    return reshaped(call, x, joined);
-  return reshaped(call, expanded(call, reshaped(call, x, spread), wide), joined);
-}
-void repeat(Call& call) { call.give(repeated(call, call.tensor("self"), call.dims("repeats"))); }
-
 // Element i appears repeats[i] times: position j of the result shows the first element whose running count
 // exceeds j. If the counts do not add up to its size, all positions are out of range, which fails the run.
 void repeat_each(Call& call) {
@@ -267,36 +251,13 @@ void triangle(Call& call) {
       emit(call, ops::triangle, {call.tensor("self")}, ops::Triangle{call.integer("diagonal"), kUpper}));
 }
 
-constexpr int64_t kMostDifferences = 64;
-
-// First differences, n times.
-void difference(Call& call) {
-  core::Value* x = call.tensor("self");
-  if (call.integer("n") == 0) return call.give(x);
-  const size_t axis = call.axis("dim", x->type.rank());
-  std::vector<core::Value*> parts{call.optional_tensor("prepend"), x, call.optional_tensor("append")};
-  std::erase(parts, nullptr);
-  x = concatenated(call, std::move(parts), axis);
-  const int64_t count = call.integer("n");
-  call.require(count <= kMostDifferences, "too many differences");
-  for (int64_t i = 0; i < count; ++i) {
-    const Dim size = extent(call, x, axis);
-    if (size == Dim(0)) break;
-    core::Value *later = sliced(call, x, axis, 1, size), *earlier = sliced(call, x, axis, 0, size - 1);
-    x = emit(call, x->type.dtype == DType::kBool ? ops::logical_xor : ops::subtract, {later, earlier});
-  }
-  call.give(x);
-}
-
 constexpr Converter kSliceConverters[] = {
     {"aten.cat.default", concat},
     {"aten.chunk.default", chunk},
     {"aten.constant_pad_nd.default", pad_constant},
-    {"aten.diff.default", difference},
     {"aten.flip.default", flip},
     {"aten.narrow.default", narrow},
     {"aten.pad.default", pad_any},
-    {"aten.repeat.default", repeat},
     {"aten.repeat_interleave.self_Tensor", repeat_each},
     {"aten.roll.default", roll},
     {"aten.select.int", select},

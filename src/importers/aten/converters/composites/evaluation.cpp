@@ -196,31 +196,28 @@ Argument Evaluation::of_tensors(const Expression& expression, std::vector<Argume
 
 Argument Evaluation::each(const Expression& expression) {
   const Argument source = value_of(expression.parts[1]);
-  const auto* list = std::get_if<ArgumentList>(&source.value);
-  if (list == nullptr) call_.refuse("an argument that is not a list");
   ArgumentList results;
-  for (const Argument& value : *list) {
+  for (const Argument& value : list_in(source)) {
     names_[expression.text] = value;
-    results.push_back(value_of(expression.parts[0]));
+    const bool is_wanted = expression.parts.size() < 3 || is_true(value_of(expression.parts[2]));
+    if (is_wanted) results.push_back(value_of(expression.parts[0]));
   }
   return {std::move(results)};
 }
 
 Argument Evaluation::item(const Expression& expression) {
   const Argument source = value_of(expression.parts[0]);
-  const auto* list = std::get_if<ArgumentList>(&source.value);
-  if (list == nullptr) call_.refuse("an argument that is not a list");
-  const auto count = static_cast<int64_t>(list->size());
+  const ArgumentList& list = list_in(source);
+  const auto count = static_cast<int64_t>(list.size());
   const int64_t index = integer(value_of(expression.parts[1]));
   call_.require(index >= -count && index < count, "an argument or a shape with too few entries");
-  return (*list)[static_cast<size_t>(index < 0 ? index + count : index)];
+  return list[static_cast<size_t>(index < 0 ? index + count : index)];
 }
 
 Argument Evaluation::slice(const Expression& expression) {
   const Argument source = value_of(expression.parts[0]);
-  const auto* list = std::get_if<ArgumentList>(&source.value);
-  if (list == nullptr) call_.refuse("an argument that is not a list");
-  const auto count = static_cast<int64_t>(list->size());
+  const ArgumentList& list = list_in(source);
+  const auto count = static_cast<int64_t>(list.size());
   const auto bound = [&](const Expression& given, int64_t none) {
     const Argument value = value_of(given);
     if (std::holds_alternative<None>(value.value)) return none;
@@ -228,7 +225,7 @@ Argument Evaluation::slice(const Expression& expression) {
     return std::clamp<int64_t>(at < 0 ? at + count : at, 0, count);
   };
   const int64_t first = bound(expression.parts[1], 0), last = bound(expression.parts[2], count);
-  return {ArgumentList(list->begin() + first, list->begin() + std::max(first, last))};
+  return {ArgumentList(list.begin() + first, list.begin() + std::max(first, last))};
 }
 
 Argument Evaluation::apply(const std::string& target, std::vector<NamedArgument> arguments,
@@ -252,6 +249,12 @@ Argument Evaluation::apply(const std::string& target, std::vector<NamedArgument>
   ArgumentList results;
   for (const auto& output : node.outputs) results.push_back(scope_.result_argument(*output));
   return results.size() == 1 ? results[0] : Argument{std::move(results)};
+}
+
+const ArgumentList& Evaluation::list_in(const Argument& value) const {
+  const auto* list = std::get_if<ArgumentList>(&value.value);
+  if (list == nullptr) call_.refuse("an argument that is not a list");
+  return *list;
 }
 
 bool Evaluation::is_tensor(const Argument& value) const {

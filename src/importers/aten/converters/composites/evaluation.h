@@ -24,6 +24,7 @@ class Evaluation {
   Argument value_of(const Expression& expression);
   bool is_true(const Argument& value) const;
   bool is_tensor(const Argument& value) const;
+  const ArgumentList& list_in(const Argument& value) const;  // the value lives longer
   const TensorMeta& meta(const Argument& tensor) const;
   Dim size_of(const Argument& value);  // of an integer
   int64_t integer(const Argument& value);

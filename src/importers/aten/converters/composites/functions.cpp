@@ -46,19 +46,30 @@ Argument size(Evaluation& evaluation, Values values) {
 Argument element_count(Evaluation& evaluation, Values values) {
   return evaluation.argument_of(product(shape_of(evaluation, values)));
 }
+// A number from the sizes in a list.
+template <typename Combine>
+Argument combined(Evaluation& evaluation, Values values, Dim result, const Combine& combine) {
+  for (const Argument& size : evaluation.list_in(value_at(evaluation, values, 0)))
+    result = combine(result, evaluation.size_of(size));
+  return evaluation.argument_of(result);
+}
 Argument product_of_sizes(Evaluation& evaluation, Values values) {
-  Dim total = 1;
-  const auto* list = std::get_if<ArgumentList>(&value_at(evaluation, values, 0).value);
-  evaluation.call().require(list != nullptr, "sizes that are not a list");
-  for (const Argument& size : *list) total = total * evaluation.size_of(size);
-  return evaluation.argument_of(total);
+  return combined(evaluation, values, 1, [](const Dim& a, const Dim& b) { return a * b; });
 }
 Argument total(Evaluation& evaluation, Values values) {
-  Dim sum = 0;
-  const auto* list = std::get_if<ArgumentList>(&value_at(evaluation, values, 0).value);
-  evaluation.call().require(list != nullptr, "sizes that are not a list");
-  for (const Argument& size : *list) sum = sum + evaluation.size_of(size);
-  return evaluation.argument_of(sum);
+  return combined(evaluation, values, 0, [](const Dim& a, const Dim& b) { return a + b; });
+}
+// The shape that shapes broadcast to, aligned at the right; nodes check that they do.
+Argument broadcast(Evaluation& evaluation, Values values) {
+  ArgumentList all;
+  for (const Argument& shape : evaluation.list_in(value_at(evaluation, values, 0))) {
+    const ArgumentList& sizes = evaluation.list_in(shape);
+    if (sizes.size() > all.size()) all.insert(all.begin(), sizes.size() - all.size(), {int64_t{1}});
+    const size_t added = all.size() - sizes.size();
+    for (size_t i = 0; i < sizes.size(); ++i)
+      if (evaluation.size_of(all[added + i]) == Dim(1)) all[added + i] = sizes[i];
+  }
+  return {std::move(all)};
 }
 Argument refuse(Evaluation& evaluation, Values values) {
   const auto* reason = std::get_if<std::string>(&value_at(evaluation, values, 0).value);
@@ -81,6 +92,14 @@ Argument dtype_of(Evaluation& evaluation, Values values) {
 }
 Argument is_floating_tensor(Evaluation& evaluation, Values values) {
   return {is_floating(evaluation.meta(value_at(evaluation, values, 0)).dtype)};
+}
+Argument is_complex_tensor(Evaluation& evaluation, Values values) {
+  const Argument& value = value_at(evaluation, values, 0);
+  return {evaluation.is_tensor(value) && is_complex(evaluation.meta(value).dtype)};
+}
+Argument epsilon(Evaluation& evaluation, Values values) {
+  const bool is_double = evaluation.meta(value_at(evaluation, values, 0)).dtype == DType::kF64;
+  return {is_double ? std::numeric_limits<double>::epsilon() : std::numeric_limits<float>::epsilon()};
 }
 Argument largest_number(Evaluation& evaluation, Values values) {
   switch (evaluation.meta(value_at(evaluation, values, 0)).dtype) {
@@ -216,19 +235,33 @@ Argument joined_lists(Evaluation& evaluation, std::string_view name, Values valu
   return {std::move(all)};
 }
 
+// Of known values; sizes are the same only if they are so for all inputs.
+bool is_equal(Evaluation& evaluation, const Argument& a, const Argument& b) {
+  if (!has_size(evaluation, a) && !has_size(evaluation, b)) return is_same(a, b);
+  return evaluation.size_of(a) == evaluation.size_of(b);
+}
+ArgumentList::const_iterator found_in(Evaluation& evaluation, const Argument& value,
+                                      const ArgumentList& list) {
+  return std::ranges::find_if(list, [&](const Argument& item) { return is_equal(evaluation, item, value); });
+}
 Argument index_of(Evaluation& evaluation, Values values) {
-  const auto* list = std::get_if<ArgumentList>(&value_at(evaluation, values, 1).value);
-  evaluation.call().require(list != nullptr, "an argument that is not a list");
-  const auto found =
-      std::ranges::find_if(*list, [&](const Argument& item) { return is_same(item, values[0]); });
-  evaluation.call().require(found != list->end(), "no dim of the size that it needs");
-  return {found - list->begin()};
+  const ArgumentList& list = evaluation.list_in(value_at(evaluation, values, 1));
+  const auto found = found_in(evaluation, values[0], list);
+  evaluation.call().require(found != list.end(), "no dim of the size that it needs");
+  return {found - list.begin()};
+}
+bool is_member(Evaluation& evaluation, Values values) {
+  const ArgumentList& list = evaluation.list_in(values[1]);
+  return found_in(evaluation, values[0], list) != list.end();
 }
 
 constexpr std::pair<std::string_view, CompositeFunction> kFunctions[] = {
     {"axis", axis},
+    {"broadcast", broadcast},
     {"dtype_of", dtype_of},
+    {"epsilon", epsilon},
     {"index_of", index_of},
+    {"is_complex", is_complex_tensor},
     {"is_floating_point", is_floating_tensor},
     {"largest", largest_number},
     {"len", length},
@@ -256,6 +289,7 @@ CompositeFunction find_composite_function(std::string_view name) {
 Argument plain_operation(Evaluation& evaluation, std::string_view name, std::span<const Argument> values) {
   if (name == "not") return {!evaluation.is_true(values[0])};
   if (name == "is") return {is_identical(evaluation, values[0], values[1])};
+  if (name == "in") return {is_member(evaluation, values)};
   if (std::holds_alternative<ArgumentList>(values[0].value) && values.size() == 2)
     return joined_lists(evaluation, name, values);
   const bool compares = name == "==" || name == "!=" || name.front() == '<' || name.front() == '>';
