@@ -44,6 +44,17 @@ TEST(Composites, BindAsInPython) {
   EXPECT_EQ(result_of("a == 0 | b"), "(a == (0 | b))");
   EXPECT_EQ(result_of("a - b - 1"), "((a - b) - 1)");
   EXPECT_EQ(result_of("not a is not None and b"), "((not (not (a is none))) and b)");
+  EXPECT_EQ(result_of("not a + 1 in b"), "(not ((a + 1) in b))");
+}
+
+TEST(Composites, ListsMayLeaveOut) {
+  const auto list = [](const std::string& text) {
+    return parse_composites("f(a, b) = " + text + "\n").at(0).results.at(0);
+  };
+  EXPECT_EQ(list("[x + 1 for x in a]").parts.size(), 2);
+  const Expression chosen = list("[x + 1 for x in a if x > 0 and not x in b]");
+  EXPECT_EQ(chosen.text, "x");
+  EXPECT_EQ(text_of(chosen.parts.at(2)), "((x > 0) and (not (x in b)))");
 }
 
 TEST(Composites, HaveKindsParametersAndSteps) {
@@ -64,7 +75,9 @@ TEST(Composites, HaveKindsParametersAndSteps) {
 }
 
 TEST(Composites, MalformedRowsAreBugs) {
-  for (const char* row : {"f(a) = (a\n", "f(a = a\n", "f(a) =\n", "f(a) = a b\n", "f(a) = \"a\n"})
+  for (const char* row :
+       {"f(a) = (a\n", "f(a = a\n", "f(a) =\n", "f(a) = a b\n", "f(a) = \"a\n", "f(a) = a in\n",
+        "f(a) = [x for x in a if]\n", "f(a) = [x for x in a if x else a]\n"})
     EXPECT_THROW(parse_composites(row), InternalError) << row;
 }
 
@@ -75,6 +88,18 @@ TEST(Composites, ChooseBySizesThatRangesDecide) {
   const ValueId x = writer.input("x", {size});
   writer.output(writer.call("aten.hstack.default", {{ArgumentList{{x}, {x}}}}, {size + size}));
   EXPECT_THAT(results(writer.program, {{1, 2}}, {{"s", 2}}).at(0), ElementsAre(1, 2, 1, 2));
+}
+
+// Which dims are summed up is known, whatever their sizes are.
+TEST(Composites, LeaveOutDimsOfAnySize) {
+  ProgramWriter writer;
+  writer.program.graph.symbols["s"] = {.range = {1, 8}, .typical = 4, .upper_bound = {}};
+  const Dim size = Dim::symbol("s");
+  const ValueId a = writer.input("a", {size, 2}), b = writer.input("b", {2, size});
+  const ArgumentList last = {{int64_t{1}}}, first = {{int64_t{0}}};
+  writer.output(writer.call("aten.tensordot.default", {{a}, {b}, {last}, {first}}, {size, size}));
+  EXPECT_THAT(results(writer.program, {{1, 2, 3, 4}, {5, 6, 7, 8}}, {{"s", 2}}).at(0),
+              ElementsAre(1 * 5 + 2 * 7, 1 * 6 + 2 * 8, 3 * 5 + 4 * 7, 3 * 6 + 4 * 8));
 }
 
 }  // namespace

@@ -93,14 +93,6 @@ Argument dtype_of(Evaluation& evaluation, Values values) {
 Argument is_floating_tensor(Evaluation& evaluation, Values values) {
   return {is_floating(evaluation.meta(value_at(evaluation, values, 0)).dtype)};
 }
-Argument is_complex_tensor(Evaluation& evaluation, Values values) {
-  const Argument& value = value_at(evaluation, values, 0);
-  return {evaluation.is_tensor(value) && is_complex(evaluation.meta(value).dtype)};
-}
-Argument epsilon(Evaluation& evaluation, Values values) {
-  const bool is_double = evaluation.meta(value_at(evaluation, values, 0)).dtype == DType::kF64;
-  return {is_double ? std::numeric_limits<double>::epsilon() : std::numeric_limits<float>::epsilon()};
-}
 Argument largest_number(Evaluation& evaluation, Values values) {
   switch (evaluation.meta(value_at(evaluation, values, 0)).dtype) {
     case DType::kF16:
@@ -259,9 +251,7 @@ constexpr std::pair<std::string_view, CompositeFunction> kFunctions[] = {
     {"axis", axis},
     {"broadcast", broadcast},
     {"dtype_of", dtype_of},
-    {"epsilon", epsilon},
     {"index_of", index_of},
-    {"is_complex", is_complex_tensor},
     {"is_floating_point", is_floating_tensor},
     {"largest", largest_number},
     {"len", length},
