@@ -141,7 +141,9 @@ class CompositeParser {
         values.parts.push_back(binary(0));
         if (accept("if")) values.parts.push_back(binary(0));
       }
-      accept(",");
+      if (accept(",")) continue;
+      expect("]");
+      break;
     }
     return values;
   }
