@@ -92,6 +92,9 @@ struct CallSpan {
   bool one_by_one = false;                    // not as a graph: tools that watch see each call
 };
 
+// Of the DeviceError where a library that a call needs refuses it: nothing of the call ran.
+inline constexpr std::string_view kRefusedByLibrary = "INGOT-D405";
+
 // The call that met a value it cannot use.
 struct CallFailure {
   const Launch* launch = nullptr;

@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <limits>
 #include <map>
 #include <numeric>
 #include <utility>
 
+#include "backends/executor.h"
 #include "compiler/program_timer.h"
 #include "support/error.h"
 
@@ -100,20 +102,39 @@ class Tuner {
   }
   void report_progress() { tuning_.phases.report(std::min(++done_, work_), work_); }
 
-  // Choice k of all sites at once, for each k: steps do not disturb each other.
+  // Choice k of all sites at once, for each k: steps do not disturb each other. If one of them is refused, of
+  // one site after another.
   void time_alone() {
     for (Site& site : sites_) site.alone.assign(site.choices(), std::numeric_limits<double>::infinity());
     for (size_t k = 0; k < most_choices(); ++k) {
       for (Site& site : sites_) choose(site, k % site.choices());
-      const std::vector<double> times = timer_.step_microseconds(main_);
-      ++report_.timed;
-      for (Site& site : sites_) {
-        double all = 0;
-        for (const TunableStep* step : site.steps) all += times.at(step->step);
-        site.alone[site.chosen] = std::min(site.alone[site.chosen], all);
+      if (!time_steps(sites_)) {
+        for (Site& site : sites_) {
+          go_back();
+          choose(site, k % site.choices());
+          time_steps({&site, 1});
+        }
       }
       report_progress();
     }
+  }
+
+  // False if the library that a tactic calls refuses to: perhaps it cannot start on this machine.
+  bool time_steps(std::span<Site> sites) {
+    ++report_.timed;
+    std::vector<double> times;
+    try {
+      times = timer_.step_microseconds(main_);
+    } catch (const DeviceError& error) {
+      if (error.details().code != kRefusedByLibrary) throw;
+      return false;
+    }
+    for (Site& site : sites) {
+      double all = 0;
+      for (const TunableStep* step : site.steps) all += times.at(step->step);
+      site.alone[site.chosen] = std::min(site.alone[site.chosen], all);
+    }
+    return true;
   }
 
   void take_fastest_alone() {
@@ -152,7 +173,7 @@ class Tuner {
     double fastest_us = whole() * (1 - kNotable);
     for (const size_t choice : order) {
       report_progress();
-      if (choice == before || Clock::now() > end) continue;
+      if (choice == before || std::isinf(site.alone[choice]) || Clock::now() > end) continue;
       choose(site, choice);
       site.together[choice] = whole();
       if (site.together[choice] >= fastest_us) continue;

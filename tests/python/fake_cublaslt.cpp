@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stands for cuBLASLt where there is no GPU: ranks four algorithms, of which the second adds up in place, and
-// tells which one multiplies. Its version is $FAKE_CUBLASLT_VERSION.
+// tells which one multiplies. Its version is $FAKE_CUBLASLT_VERSION; it does not start if there is
+// $FAKE_CUBLASLT_FAILS.
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -29,7 +30,10 @@ size_t cublasLtGetVersion() {
   const char* version = std::getenv("FAKE_CUBLASLT_VERSION");
   return version != nullptr ? std::strtoul(version, nullptr, 10) : 130100;
 }
-int cublasLtCreate(void** handle) { return *handle = &object, 0; }
+int cublasLtCreate(void** handle) {
+  constexpr int kNotInitialized = 1;
+  return *handle = &object, std::getenv("FAKE_CUBLASLT_FAILS") != nullptr ? kNotInitialized : 0;
+}
 int cublasLtDestroy(void*) { return 0; }
 const char* cublasLtGetStatusName(int) { return "a fake error"; }
 int cublasLtMatrixLayoutCreate(void** matrix, int, uint64_t, uint64_t, int64_t) {

@@ -44,10 +44,10 @@ def machine(fake_driver: Path, tmp_path_factory: pytest.TempPathFactory) -> _Mac
     return _Machine(fake_driver, library)
 
 
-def _build(machine: _Machine, folder: Path, library: bool = True, **run: str) -> Path:
+def _build(machine: _Machine, folder: Path, library: bool = True, level: str = "4", **run: str) -> Path:
     engine = folder / "model.ingot"
     done = machine.run("build", folder / "model.pt2", "-o", engine, "--device", "cuda:sm_90a", "--engine-cache-dir", "off",
-                       "--optimization-level", "4", "--timing-cache-path", folder / "tactics.txt", library=library, **run)  # fmt: skip
+                       "--optimization-level", level, "--timing-cache-path", folder / "tactics.txt", library=library, **run)  # fmt: skip
     assert done.returncode == 0, done.stderr
     return engine
 
@@ -103,3 +103,17 @@ def test_builds_without_the_library_take_other_tactics(
     steps = json.loads(machine.run("inspect", other, "--json").stdout)["main"]["steps"]
     assert all("cuBLASLt" not in step["kernel"] and ": " in step["kernel"] for step in steps)
     assert machine.run("run", other, library=False).returncode == 0
+
+
+def test_builds_where_the_library_does_not_start_take_other_tactics(
+    machine: _Machine, engine: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAKE_CUBLASLT_FAILS", "1")
+    (tmp_path / "model.pt2").write_bytes((engine.parent / "model.pt2").read_bytes())
+    for level in ("4", "5"):
+        other = _build(machine, tmp_path, level=level)
+        steps = json.loads(machine.run("inspect", other, "--json").stdout)["main"]["steps"]
+        assert all("cuBLASLt" not in step["kernel"] for step in steps)
+    refused = machine.run("run", engine)
+    assert refused.returncode != 0
+    assert "INGOT-D405" in refused.stderr

@@ -6,6 +6,7 @@
 #include <fmt/core.h>
 
 #include "backends/cuda/images/library_call.h"
+#include "backends/executor.h"
 #include "support/error.h"
 
 namespace ingot::core::cuda {
@@ -59,13 +60,14 @@ const CublasLt* find_cublaslt(const char** reason) {
 void check(const CublasLt& library, int result, const char* call) {
   if (result == 0) [[likely]]
     return;
-  throw DeviceError("INGOT-D405", fmt::format("cuBLASLt's {} failed: {}", call, library.status_name(result)),
+  throw DeviceError(kRefusedByLibrary,
+                    fmt::format("cuBLASLt's {} failed: {}", call, library.status_name(result)),
                     "build the engine at optimization level 3, which uses no library, or use the cuBLASLt "
                     "that it was built with");
 }
 
 void throw_no_library(const std::string& reason) {
-  throw DeviceError("INGOT-D405",
+  throw DeviceError(kRefusedByLibrary,
                     fmt::format("the engine has products by cuBLASLt, which cannot be used here: {}", reason),
                     "install the package nvidia-cublas (or nvidia-cublas-cu12), name the file with "
                     "INGOT_CUBLASLT, or build the engine at optimization level 3");
