@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import ingot
 import pytest
 import torch
@@ -104,3 +106,28 @@ def test_the_refusal_names_the_input() -> None:
         ingot.compile(nn.Linear(8, 4).eval(), inputs=[torch.randn(2, 8).double()])
     assert error.value.code == "INGOT-U020"
     assert error.value.node == "linear"
+
+
+class _Binary(nn.Module):
+    def __init__(self, function: Callable) -> None:
+        super().__init__()
+        self.function = function
+
+    def forward(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        return self.function(a, b)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [torch.xlogy, torch.special.xlog1py, torch.atan2, torch.true_divide, torch.float_power, torch.pow, torch.copysign],
+    ids=lambda function: function.__name__,
+)  # fmt: skip
+@pytest.mark.parametrize("integers", [torch.int64, torch.bool])
+def test_integers_beside_floats_of_any_width(function: Callable, integers: torch.dtype) -> None:
+    """Composites promote each step by itself: the dtype of the whole must be torch's all the same."""
+    for floats in (torch.bfloat16, torch.float16, torch.float32, torch.float64):
+        pair = ((torch.rand(3, 2) * 3 + 1).to(floats), (torch.rand(3, 2) * 3).to(integers))
+        for given in (pair, pair[::-1]):
+            expected = function(*given)
+            engine = ingot.build(torch.export.export(_Binary(function), given))
+            torch.testing.assert_close(engine(*given), expected, rtol=2e-2, atol=1e-2)
