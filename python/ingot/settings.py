@@ -36,13 +36,8 @@ _CHOICES = {
     "fallback": ("unsupported", "fastest"),
 }
 _TYPES = {"require_full_compilation": bool, "min_block_size": int, "check_speed": bool, "staged_threads": int}
-_LISTS = (
-    "entries",
-    "patterns",
-    "name:dims,...",
-    "dtypes",
-    "levels",
-)  # types of options whose values may be lists
+# Types of options whose values may be lists.
+_LISTS = ("entries", "patterns", "name:dims,...", "dtypes", "levels")
 
 
 @dataclass

@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import os
+import threading
 
+import ingot
 import pytest
 import torch
 from ingot.devices import architecture
@@ -14,3 +16,27 @@ DEVICE = f"cuda:{architecture()}" if HAS_GPU else "cuda:sm_90a"
 
 needs_gpu = pytest.mark.skipif(not HAS_GPU, reason="there is no GPU")
 needs_nvrtc = pytest.mark.skipif(not os.environ.get("INGOT_NVRTC"), reason="there is no NVRTC")
+
+
+def wrong_turns(engine: ingot.Engine, inputs: list[torch.Tensor], turns: int) -> list[int]:
+    """Four threads call the engine on streams of their own: the turns whose bits were not those of a call alone."""
+    expected = [engine(x) for x in inputs]
+    torch.cuda.synchronize()
+    wrong: list[int] = []
+
+    def work() -> None:
+        stream = torch.cuda.Stream()
+        with torch.cuda.stream(stream):
+            for turn in range(turns):
+                position = turn % len(inputs)
+                result = engine(inputs[position])
+                stream.synchronize()
+                if not torch.equal(result, expected[position]):
+                    wrong.append(turn)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return wrong

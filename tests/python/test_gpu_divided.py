@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import threading
 from pathlib import Path
 
 import ingot
@@ -14,7 +13,7 @@ import numpy as np
 import pytest
 import torch
 from errors.inputs import INGOT
-from gpu_targets import DEVICE, needs_gpu
+from gpu_targets import DEVICE, needs_gpu, wrong_turns
 
 pytestmark = needs_gpu
 _SIZES = (1, 4, 33, 64)
@@ -88,25 +87,7 @@ def test_inputs_that_the_caller_s_stream_still_makes() -> None:
 def test_threads_on_streams_of_their_own_give_the_same_bits() -> None:
     _, engine = _pair(Stateless)
     inputs = [torch.randn(rows, 32, device="cuda") for rows in _SIZES]
-    expected = [engine(x) for x in inputs]
-    torch.cuda.synchronize()
-    wrong: list[int] = []
-
-    def work() -> None:
-        stream = torch.cuda.Stream()
-        with torch.cuda.stream(stream):
-            for turn in range(100):
-                result = engine(inputs[turn % len(inputs)])
-                stream.synchronize()
-                if not torch.equal(result, expected[turn % len(inputs)]):
-                    wrong.append(turn)
-
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert wrong == []
+    assert wrong_turns(engine, inputs, 100) == []
 
 
 def test_captures_are_refused_and_harm_nothing() -> None:

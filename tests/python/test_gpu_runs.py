@@ -4,11 +4,10 @@
 from __future__ import annotations
 
 import os
-import threading
 
 import ingot
 import torch
-from gpu_targets import needs_gpu
+from gpu_targets import needs_gpu, wrong_turns
 from ingot.devices import architecture
 
 pytestmark = needs_gpu
@@ -29,26 +28,7 @@ def _engine() -> ingot.Engine:
 def test_threads_on_streams_of_their_own_give_the_same_bits() -> None:
     engine = _engine()
     inputs = [torch.randn(rows, 96, device="cuda").half() for rows in (1, 7, 64, 300)]
-    expected = [engine(x) for x in inputs]
-    torch.cuda.synchronize()
-    wrong: list[int] = []
-
-    def work() -> None:
-        stream = torch.cuda.Stream()
-        with torch.cuda.stream(stream):
-            for turn in range(200):
-                position = turn % len(inputs)
-                result = engine(inputs[position])
-                stream.synchronize()
-                if not torch.equal(result, expected[position]):
-                    wrong.append(position)
-
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert wrong == []
+    assert wrong_turns(engine, inputs, 200) == []
 
 
 def test_runs_do_not_grow() -> None:
