@@ -51,43 +51,56 @@ def ingot_jit(case: Any, threads: int) -> Prepared:
     return lambda: compiled(*case.args)
 
 
-def _exported(case: Any) -> torch.export.ExportedProgram:
+def exported(case: Any) -> torch.export.ExportedProgram:
     """For peers whose graphs have no state: they would copy it at each call, or leave it as it is."""
     if case.has_state:
         raise RuntimeError("its graphs keep no state, which this model updates in place")
     return torch.export.export(case.model, case.args)
 
 
-def _onnx(case: Any) -> bytes:
+def onnx_bytes(case: Any) -> bytes:
     file = io.BytesIO()
-    torch.onnx.export(_exported(case), dynamo=True, verbose=False).save(file)
+    torch.onnx.export(exported(case), dynamo=True, verbose=False).save(file)
     return file.getvalue()
+
+
+def session_options(threads: int) -> Any:
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
+    return options
 
 
 def onnxruntime(case: Any, threads: int) -> Prepared:
     import onnxruntime
 
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
-    session = onnxruntime.InferenceSession(_onnx(case), options, providers=["CPUExecutionProvider"])
+    session = onnxruntime.InferenceSession(
+        onnx_bytes(case), session_options(threads), providers=["CPUExecutionProvider"]
+    )
     names = [given.name for given in session.get_inputs()]
     feed = {name: np.ascontiguousarray(value.numpy()) for name, value in zip(names, case.args, strict=True)}
     return lambda: torch.from_numpy(session.run(None, feed)[0])
 
 
-def openvino(case: Any, threads: int) -> Prepared:
+def openvino_request(model: Any, args: tuple[torch.Tensor, ...], threads: int) -> Prepared:
     """f32 is forced: the default is bf16 where the processor has it."""
     import openvino
 
-    model = openvino.convert_model(_exported(case))
     settings = {
         "INFERENCE_PRECISION_HINT": "f32",
         "INFERENCE_NUM_THREADS": threads,
         "PERFORMANCE_HINT": "LATENCY",
     }
     request = openvino.compile_model(model, "CPU", settings).create_infer_request()
-    feed = [value.numpy() for value in case.args]
+    feed = [value.numpy() for value in args]
     return lambda: torch.from_numpy(request.infer(feed, share_inputs=True, share_outputs=True)[0])
+
+
+def openvino(case: Any, threads: int) -> Prepared:
+    import openvino
+
+    return openvino_request(openvino.convert_model(exported(case)), case.args, threads)
 
 
 ENGINES: dict[str, Callable[[Any, int], Prepared]] = {
