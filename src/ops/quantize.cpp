@@ -38,15 +38,23 @@ Types infer_quantize(const Node& node) {
   require(quantize.minimum <= quantize.maximum, node, "the smallest number exceeds the largest");
   return {{quantize.dtype, node.operand_type(0).shape, {}}};
 }
-// Numbers beyond the range become the nearest in it. By way of i32: processors convert vectors of it.
+// Numbers beyond the range become the nearest in it, NaN the smallest. They are limited before they are
+// rounded: what is known to fit i32 needs no more than one instruction for both. By way of i32: processors
+// convert vectors of it.
 loops::Kernel lower_quantize(const Node& node) {
   return lower_elementwise(node, [&](const std::vector<Expr>& values) {
     const auto quantize = node.attributes<Quantize>();
-    Expr scaled = compute(loops::Unary::kRoundEven, values[0] * values[1]);
-    if (values.size() > 2 && values[2]) scaled = scaled + loops::convert(DType::kF32, values[2]);
-    const Expr limited =
-        clamped(scaled, static_cast<double>(quantize.minimum), static_cast<double>(quantize.maximum));
-    return loops::convert(quantize.dtype, loops::convert(DType::kI32, limited));
+    const Expr scaled = values[0] * values[1];
+    const Expr zero_point = values.size() > 2 ? values[2] : nullptr;
+    const auto end = [&](int64_t number_at_end) {
+      const Expr number_of_end = number(scaled, static_cast<double>(number_at_end));
+      return zero_point ? number_of_end - loops::convert(DType::kF32, zero_point) : number_of_end;
+    };
+    const Expr low = end(quantize.minimum);
+    const Expr raised = loops::select(above(scaled, low), scaled, low);
+    const Expr limited = loops::select(below(raised, end(quantize.maximum)), raised, end(quantize.maximum));
+    const Expr rounded = loops::convert(DType::kI32, compute(loops::Unary::kRoundEven, limited));
+    return loops::convert(quantize.dtype, zero_point ? rounded + zero_point : rounded);
   });
 }
 

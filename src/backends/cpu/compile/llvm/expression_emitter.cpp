@@ -3,8 +3,7 @@
 
 #include <llvm/IR/PatternMatch.h>
 
-#include <cmath>
-
+#include "backends/cpu/compile/llvm/saturation.h"
 #include "backends/cpu/compile/llvm/slow_arithmetic.h"
 #include "support/error.h"
 
@@ -30,31 +29,6 @@ llvm::Value* extremum(Builder& builder, llvm::CmpInst::Predicate beyond, llvm::V
   }
   llvm::Value* chosen = choose(builder, builder.CreateFCmp(beyond, a, b), a, b);
   return is_number(a) ? chosen : choose(builder, builder.CreateFCmpUNO(a, a), a, chosen);
-}
-
-// Truncates; values beyond the integer's range become its ends, NaN becomes 0. LLVM's own saturating
-// conversion of a vector is one of each element.
-llvm::Value* saturated(Builder& builder, llvm::Value* value, llvm::Type* type, bool is_signed) {
-  if (!type->isVectorTy()) {
-    const auto id = is_signed ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat;
-    return builder.CreateIntrinsic(id, {type, value->getType()}, {value});
-  }
-  const unsigned bits = type->getScalarSizeInBits();
-  const auto ends = [&](const llvm::APInt& end) { return llvm::ConstantInt::get(type, end); };
-  llvm::Constant* zero = llvm::ConstantFP::get(value->getType(), 0);
-  llvm::Constant* low =
-      is_signed ? llvm::ConstantFP::get(value->getType(), -std::ldexp(1.0, bits - 1)) : zero;
-  llvm::Constant* beyond =
-      llvm::ConstantFP::get(value->getType(), std::ldexp(1.0, is_signed ? bits - 1 : bits));
-  llvm::Value* is_low = builder.CreateFCmpOLT(value, low);
-  llvm::Value* is_high = builder.CreateFCmpOGE(value, beyond);
-  llvm::Value* outside =
-      builder.CreateOr(builder.CreateFCmpUNO(value, value), builder.CreateOr(is_low, is_high));
-  llvm::Value* inside = builder.CreateSelect(outside, zero, value);
-  llvm::Value* whole = is_signed ? builder.CreateFPToSI(inside, type) : builder.CreateFPToUI(inside, type);
-  const llvm::APInt least = is_signed ? llvm::APInt::getSignedMinValue(bits) : llvm::APInt(bits, 0);
-  const llvm::APInt most = is_signed ? llvm::APInt::getSignedMaxValue(bits) : llvm::APInt::getMaxValue(bits);
-  return builder.CreateSelect(is_high, ends(most), builder.CreateSelect(is_low, ends(least), whole));
 }
 
 }  // namespace
