@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Moves dequantization behind what only moves or selects elements, so that these see the integers; quantizing
-// again with the same parameters then is nothing.
+// Moves dequantization behind what only moves or selects elements, and quantization before it, so that these
+// see the integers; quantizing again with the same parameters then is nothing, as are limits that the range
+// has too.
 #include <cmath>
 
 #include "ops/ops.h"
 #include "ops/quantize.h"
+#include "ops/select.h"
 #include "passes/simplify/rules.h"
 
 namespace ingot::core::rewriting {
@@ -89,7 +91,56 @@ bool quantizes_dequantized(const Match& match) {
   return before != nullptr && before->op == &ops::dequantize;
 }
 
+// What a value is limited to; nullopt: it is not.
+std::optional<ops::Clamp> limits(const Node* node) {
+  if (node == nullptr || node->results[0]->users.size() != 1) return std::nullopt;
+  if (node->op == &ops::relu) return ops::Clamp{.low = 0};
+  if (node->op != &ops::clamp) return std::nullopt;
+  return node->attributes<ops::Clamp>();
+}
+
+constexpr size_t kInverseScale = 1;
+
+// Larger numbers become no smaller ones: by one positive scale for all elements.
+std::optional<float> increasing_scale(const Node& quantization) {
+  if (quantization.operand_type(kInverseScale).rank() != 0) return std::nullopt;
+  const auto scale = number_everywhere(quantization.operands[kInverseScale]);
+  return scale && *scale > 0 ? std::optional(static_cast<float>(*scale)) : std::nullopt;
+}
+
+Value* quantized_without_limits(Graph& graph, const Match& match) {
+  const Node& root = match.root();
+  const Node* before = root.operands[0]->producer;
+  const auto clamp = limits(before);
+  const auto scale = increasing_scale(root);
+  const auto zero_point =
+      root.has_operand(kZeroPoint) ? number_everywhere(root.operands[kZeroPoint]) : std::optional(0.0);
+  if (!clamp || !scale || !zero_point || graph.is_output(before->results[0])) return nullptr;
+  const auto range = root.attributes<ops::Quantize>();
+  const auto number_of = [&](double limit) {
+    return std::nearbyint(static_cast<float>(limit) * *scale) + static_cast<float>(*zero_point);
+  };
+  if (number_of(clamp->low) > static_cast<float>(range.minimum) ||
+      number_of(clamp->high) < static_cast<float>(range.maximum))
+    return nullptr;
+  return graph.call(ops::quantize, {before->operands[0], root.operands[1], operand(root, kZeroPoint)}, range);
+}
+
+Value* pooled_numbers(Graph& graph, const Match& match) {
+  const Node& root = match.root();
+  const Node* pool = root.operands[0]->producer;
+  const bool is_one_pool = pool != nullptr && pool->op == &ops::max_pool &&
+                           pool->results[0]->users.size() == 1 && !graph.is_output(pool->results[0]);
+  if (!is_one_pool || !increasing_scale(root)) return nullptr;
+  if (root.has_operand(kZeroPoint) && root.operand_type(kZeroPoint).rank() != 0) return nullptr;
+  Value* numbers = graph.call(ops::quantize, {pool->operands[0], root.operands[1], operand(root, kZeroPoint)},
+                              root.values);
+  return graph.call(ops::max_pool, {numbers}, pool->values);
+}
+
 constexpr Rule kQuantizationRules[] = {
+    {.name = "quantize_limited", .from = "quantize(...)", .build = quantized_without_limits},
+    {.name = "quantize_pooled", .from = "quantize(...)", .build = pooled_numbers},
     {.name = "quantize_dequantized",
      .from = "quantize(...)",
      .when = quantizes_dequantized,

@@ -145,8 +145,10 @@ class CpuBackend final : public Backend {
     return choose_precision(site, target);
   }
   int64_t quantized_multiple(const Node& contraction, const Target& target) const override {
-    constexpr int64_t kQuad = 4;
-    return has_integer_template(contraction, target, kQuad) ? kQuad : 0;
+    for (const int64_t multiple : {1, 4}) {
+      if (has_integer_template(contraction, target, multiple)) return multiple;
+    }
+    return 0;
   }
 
   LayoutRequest layouts(const Node& node, const Target& target) const override {

@@ -62,6 +62,15 @@ double expected_at(const ConvolutionCase& c, const std::vector<int64_t>& place, 
   return sum;
 }
 
+bool is_in_templates(const ConvolutionCase& c, DType x, CpuFeatures features) {
+  const bool is_depthwise = c.groups > 1 && c.weight[1] <= 8 && c.weight[0] == c.input[1];
+  if (x == DType::kF64) return !is_depthwise;
+  if (x == DType::kU8 && is_depthwise)
+    return features.has(CpuFeature::kAvx512Vnni) && c.weight[1] == 1 && c.input.size() == 4;
+  const int group = numbers_a_step(x);
+  return group == 1 || (c.input[1] % group == 0 && c.groups == 1);
+}
+
 TEST_P(ConvolutionTemplate, EqualsTheSumOverTheWindow) {
   const auto& [c, numbers] = GetParam();
   const auto& [level, x, w] = numbers;
@@ -76,10 +85,8 @@ TEST_P(ConvolutionTemplate, EqualsTheSumOverTheWindow) {
   const bool has_bias = c.bias && is_floating(x);
   if (has_bias) operands.push_back(type_of(x, {c.weight[0]}));
   ops::Convolution attributes = attributes_of(c);
-  const int group = numbers_a_step(x);
   const int64_t outside = x == DType::kU8 ? 7 : 0;
-  const bool fits = x == DType::kF64 ? !is_depthwise(operands, attributes)
-                                     : group == 1 || (c.input[1] % group == 0 && c.groups == 1);
+  const bool fits = is_in_templates(c, x, features_of(target));
   ASSERT_EQ(supports_convolution(operands, attributes, features_of(target)).yes, fits);
   if (!fits) return;
   LayoutRequest request = convolution_layouts(operands, attributes, features_of(target));
@@ -120,6 +127,7 @@ const ConvolutionCase kConvolutionCases[] = {
     {{1, 300, 5, 5}, {300, 1, 3, 3}, 2, 0, 1, 300, false},  // in several chunks
     {{1, 4, 7, 8}, {4, 1, 5, 5}, 1, 2, 1, 4, true},         // of few channels: no whole rows of the window
     {{2, 40, 9, 19}, {40, 1, 7, 7}, 1, 3, 1, 40, true},     // a wide window, rows of several tiles
+    {{2, 150, 6, 9}, {150, 1, 5, 2}, 1, 1, 1, 150, false},  // more than four rows of the window
     {{1, 9, 20, 30}, {9, 1, 3, 11}, 2, 1, 2, 9, true},      // a wider one with stride and dilation
     {{2, 24, 7, 18}, {24, 4, 3, 3}, 1, 1, 1, 6, true},      // groups of 4: several in a vector
     {{1, 22, 9, 7}, {22, 2, 3, 5}, 2, 2, 2, 11, false},     // groups of 2, and part of a vector

@@ -87,14 +87,13 @@ Fit supports_convolution(std::span<const TensorType> operands, const ops::Convol
   }
   if (!operands[0].shape[1].is_constant())
     return {false, "the convolution template requires a constant channel count"};
+  size_t spatial = operands[0].rank() - 2;
+  if (spatial < 1 || spatial > 3) return {false, "the convolution template supports 1 to 3 spatial dims"};
+  if (is_depthwise(operands, attributes)) return supports_depthwise(operands, features);
   const int group = choose_tile(0, features, a, b).group();
   if (group > 1 && (attributes.groups != 1 || *operands[0].shape[1].constant() % group != 0))
     return {false,
             fmt::format("products of {} need channels in groups of {}, and one group", name(a), group)};
-  if (a == DType::kF64 && is_depthwise(operands, attributes))
-    return {false, "depthwise convolutions of f64 have no kernel template"};
-  size_t spatial = operands[0].rank() - 2;
-  if (spatial < 1 || spatial > 3) return {false, "the convolution template supports 1 to 3 spatial dims"};
   return {};
 }
 
@@ -115,7 +114,7 @@ TemplateKernel plan_convolution(std::span<const TensorType> operands, const Tens
                                 const loops::Kernel& epilogue, const SymbolTable& symbols,
                                 const Target& target, const PanelTactic& tactic) {
   if (is_depthwise(operands, attributes)) {
-    return plan_depthwise(operands, result, attributes, epilogue, symbols, target);
+    return plan_depthwise(operands, result, attributes, outside, epilogue, symbols, target);
   }
   PanelProblem problem = make_problem(operands, result, attributes, outside, features_of(target), tactic);
   problem.symbols = symbols;

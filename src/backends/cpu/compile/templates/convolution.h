@@ -14,7 +14,7 @@ namespace ingot::core::cpu {
 
 // Operands: input [N, C, spatial...], weight [O, C/groups, window...], optional bias [O]. 1 to 3 spatial
 // dims. f32; with one group also bf16 and an even number of channels, or u8, i8 weights and channels in
-// fours.
+// fours; u8 also depthwise.
 Fit supports_convolution(std::span<const TensorType> operands, const ops::Convolution& attributes,
                          CpuFeatures features);
 // As KernelTemplate::tactics.

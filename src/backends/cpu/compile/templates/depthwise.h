@@ -17,9 +17,12 @@ namespace ingot::core::cpu {
 
 // Operands as of convolution; as many channels out as in, in groups of 1, 2, 4 or 8.
 bool is_depthwise(std::span<const TensorType> operands, const ops::Convolution& attributes);
+// f32, or u8 and i8.
+Fit supports_depthwise(std::span<const TensorType> operands, CpuFeatures features);
 LayoutRequest depthwise_layouts(std::span<const TensorType> operands, CpuFeatures features);
 TemplateKernel plan_depthwise(std::span<const TensorType> operands, const TensorType& result,
-                              const ops::Convolution& attributes, const loops::Kernel& epilogue,
-                              const SymbolTable& symbols, const Target& target);
+                              const ops::Convolution& attributes, int64_t outside,
+                              const loops::Kernel& epilogue, const SymbolTable& symbols,
+                              const Target& target);
 
 }  // namespace ingot::core::cpu
