@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m bench.quantized [--model bert | llama | resnet50]`: f32, 8 and 4 bits, in eager mode, inductor and Ingot, on one thread.
+"""`python -m bench.quantized [--model bert | llama | resnet50]`: f32, 8 and 4 bits, in eager mode, inductor and Ingot, on one thread unless told otherwise.
 
 bert: layers of BERT-base, quantized by torchao (weights alone, or activations too, while they run). llama: layers of a decoder of 2,048
 columns with weights of int8, fp8 and int4, for one token, whose time is that of reading weights: the gigabytes per second of that are
 printed, and those of adding up an array of f32 beside them. resnet50: quantized by PT2E for x86; its peer is what torchao lowers the
-same program to (oneDNN), which inductor cannot freeze. TORCHINDUCTOR_FREEZING=1 for the best peer. Prints milliseconds of the
-process's own time per call, the smallest of the turns, in which all ways go round, and the largest difference of each engine's result
-to that of the same program in eager mode.
+same program to (oneDNN), which inductor cannot freeze. TORCHINDUCTOR_FREEZING=1 for the best peer. Prints milliseconds per call
+(with one thread of the process's own time), the smallest of the turns, in which all ways go round, and the largest difference of each
+engine's result to that of the same program in eager mode. `python -m bench --int8` compares whole models with peers' own tools.
 """
 
 from __future__ import annotations
@@ -135,12 +135,14 @@ def stream() -> float:
     return array.numel() * 4 / times["sum"] / 1e9
 
 
-def show_llama(layers: int, rounds: int) -> None:
+def show_llama(layers: int, rounds: int, alone: bool) -> None:
     model, tokens = llama(layers), torch.zeros((1, 1), dtype=torch.int64)
     linear = sum(each.weight.numel() for each in model.modules() if isinstance(each, nn.Linear))
     ways: Ways = {}
     for name in BITS:
         ways |= ways_of(model, name, tokens)
+    if alone:
+        ways = {name: way for name, way in ways.items() if name.endswith("ingot")}
     print(
         f"one token, {linear / 1e6:.0f} M weights in linear layers; adding up f32 {stream():.1f} GB/s",
         flush=True,
@@ -151,14 +153,15 @@ def show_llama(layers: int, rounds: int) -> None:
 
 
 def smallest(ways: Ways, rounds: int) -> dict[str, float]:
+    clock = time.process_time if torch.get_num_threads() == 1 else time.perf_counter
     times = dict.fromkeys(ways, float("inf"))
     for way in ways.values():
         way()
     for _ in range(rounds):
         for name, way in ways.items():
-            start = time.process_time()
+            start = clock()
             way()
-            times[name] = min(times[name], time.process_time() - start)
+            times[name] = min(times[name], clock() - start)
     return times
 
 
@@ -183,15 +186,17 @@ def main() -> None:
     parser.add_argument("--layers", type=int, default=2)
     parser.add_argument("--tokens", type=int, nargs="+", default=[128, 1])
     parser.add_argument("--rounds", type=int, default=12)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--alone", action="store_true", help="llama: without eager mode and inductor")
     arguments = parser.parse_args()
     logging.getLogger("ingot").setLevel(logging.ERROR)
-    torch.set_num_threads(1)
-    ingot.set_threads(1)
+    torch.set_num_threads(arguments.threads)
+    ingot.set_threads(arguments.threads)
     with torch.no_grad():
         if arguments.model == "resnet50":
             show("resnet50", ways_of_resnet(), arguments.rounds)
         elif arguments.model == "llama":
-            show_llama(arguments.layers, arguments.rounds)
+            show_llama(arguments.layers, arguments.rounds, arguments.alone)
         else:
             show_bert(arguments.layers, arguments.tokens, arguments.rounds)
 
