@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m bench.quantized [--model bert | llama | resnet50]`: f32, 8 and 4 bits, in eager mode, inductor and Ingot, on one thread unless told otherwise.
+"""`python -m bench.quantized [--model bert | llama | resnet50]`: f32, 8 and 4 bits, in eager mode, inductor and Ingot.
 
 bert: layers of BERT-base, quantized by torchao (weights alone, or activations too, while they run). llama: layers of a decoder of 2,048
 columns with weights of int8, fp8 and int4, for one token, whose time is that of reading weights: the gigabytes per second of that are

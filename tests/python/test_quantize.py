@@ -87,6 +87,33 @@ def test_all_processors_compute_the_same_integers() -> None:
     torch.testing.assert_close(*results, rtol=1e-5, atol=1e-6)
 
 
+class Depthwise(nn.Module):
+    """Inverted residuals: limited activations, depthwise windows of several sizes and strides, linear bottlenecks, pooling."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(5)
+        self.first = nn.Conv2d(3, 24, 3, stride=2, padding=1)
+        self.depthwise = nn.Conv2d(24, 24, 3, padding=1, groups=24)
+        self.narrow = nn.Conv2d(24, 12, 1)
+        self.wide = nn.Conv2d(12, 72, 1)
+        self.strided = nn.Conv2d(72, 72, (5, 3), stride=2, padding=(2, 1), groups=72)
+        self.last = nn.Conv2d(72, 12, 1)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = self.narrow(nn.functional.relu6(self.depthwise(nn.functional.relu6(self.first(x)))))
+        y = nn.functional.max_pool2d(torch.relu(self.wide(x)), 2)
+        return self.last(nn.functional.hardtanh(self.strided(y), -0.5, 1.5))
+
+
+def test_depthwise_convolutions_limits_and_pools() -> None:
+    model, x = Depthwise().eval(), images()
+    program = ingot.quantize(model, batches())
+    check(program, model, x, 0.2)
+    plain = ingot.compile(program, inputs=[x], cpu="x86-64-v3", require_full_compilation=True)
+    torch.testing.assert_close(plain(x), program(x), rtol=1e-4, atol=0.02)
+
+
 def test_strict_numerics_compute_in_f32() -> None:
     program, x = ingot.quantize(Net().eval(), batches()), images()
     compiled = ingot.compile(program, inputs=[x], numerics="strict", require_full_compilation=True)
