@@ -2,6 +2,7 @@
 // Views without effect, and views of views.
 #include <algorithm>
 
+#include "ops/axis.h"
 #include "ops/concat.h"
 #include "ops/generate.h"
 #include "ops/ops.h"
@@ -125,6 +126,24 @@ Value* full_of_result(Graph& graph, const Match& match) {
   return graph.call(ops::full, {}, full);
 }
 
+// One place for all indices, such as that of the only kind of token: a slice, which no kernel has to read
+// for each index.
+Value* take_once(Graph& graph, const Match& match) {
+  const auto axis = match.root().attributes<ops::Axis>().axis;
+  const Shape& shape = match.value("x")->type.shape;
+  const auto place = number_everywhere(match.value("index"));
+  const auto extent = shape[static_cast<size_t>(axis)].constant();
+  if (!place || !extent || *place < 0 || *place >= static_cast<double>(*extent)) return nullptr;
+  const auto start = static_cast<int64_t>(*place);
+  Value* slice =
+      graph.call(ops::slice, {match.value("x")}, ops::Slice{.axis = axis, .start = start, .end = start + 1});
+  Shape ones(shape.begin(), shape.begin() + axis);
+  ones.resize(ones.size() + match.value("index")->type.rank(), 1);
+  ones.insert(ones.end(), shape.begin() + axis + 1, shape.end());
+  return graph.call(ops::expand, {graph.call(ops::reshape, {slice}, ops::NewShape{ones})},
+                    ops::NewShape{match.result()->type.shape});
+}
+
 // Sums over dims of size 1 are the only element.
 bool reduces_only_ones(const Match& match) {
   if (!keeps_dtype(match)) return false;
@@ -153,6 +172,7 @@ constexpr Rule kViewRules[] = {
     {.name = "transpose_of_joined", .from = "transpose(flat:reshape(x))", .build = join_last},
     {.name = "slice_whole", .from = "slice(x)", .to = "x", .when = is_whole_slice},
     {.name = "slice_twice", .from = "slice(first:slice(x))", .build = slice_once},
+    {.name = "take_of_one_place", .from = "take(x, index)", .build = take_once},
     {.name = "flip_twice", .from = "flip(first:flip(x))", .to = "x", .when = flips_back},
     {.name = "roll_by_zero", .from = "roll(x)", .to = "x", .when = is_zero_roll},
     {.name = "pad_by_nothing", .from = "pad(x)", .to = "x", .when = is_empty_pad},
