@@ -18,10 +18,11 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr double kNoise = 0.01;              // of a time: smaller gains of all sites together are none,
-constexpr double kNotable = 0.002;           // and smaller ones of a site are not worth a second look
-constexpr int kTimedWholly = 5;              // the level that times whole programs for each tactic
-constexpr std::chrono::seconds kWholly(30);  // that this may take, about
+constexpr double kNoise = 0.01;     // of a time: smaller gains of all sites together are none,
+constexpr double kNotable = 0.002;  // and smaller ones of a site are not worth a second look
+constexpr int kTimedWholly = 5;     // the level that times whole programs for each tactic
+constexpr double kMostWholly = 30, kLeastWholly = 10;  // seconds that this may take, about, so that
+constexpr double kBuild = 55;                          // the build takes no more
 
 // Steps that compute the same, and so have the same tactics.
 struct Site {
@@ -151,7 +152,7 @@ class Tuner {
   // most promising ones, since the neighbours have changed.
   void time_together() {
     constexpr size_t kAll = std::numeric_limits<size_t>::max(), kPromising = 6;
-    const Clock::time_point end = Clock::now() + kWholly;
+    const Clock::time_point end = Clock::now() + time_for_wholes();
     for (Site& site : sites_) site.together = site.alone;
     for (size_t most = kAll; Clock::now() < end; most = kPromising) {
       bool is_better = false;
@@ -162,6 +163,14 @@ class Tuner {
       }
       if (!is_better) break;
     }
+  }
+
+  // A build whose many kernels took long to compile has less.
+  Clock::duration time_for_wholes() const {
+    double before = 0;
+    for (const Phases::Phase& phase : tuning_.phases.phases()) before += phase.seconds;
+    const std::chrono::duration<double> left(std::clamp(kBuild - before, kLeastWholly, kMostWholly));
+    return std::chrono::duration_cast<Clock::duration>(left);
   }
 
   // Tries at most so many tactics, the most promising first, while there is time.
