@@ -50,6 +50,10 @@ class AttentionWriter {
         limits.warp_groups && largest_rank() <= kMapRank && is_half(dtype()) && tactic.register_warps == 0;
     tile_.groups = tactic.groups;
     tile_.key_groups = tactic.key_groups;
+    if (tactic.groups > 0) {
+      tile_.keys = tactic.part_keys;
+      tile_.row_tiles = tactic.row_tiles;
+    }
     tile_.warp_rows = tactic.warp_rows;
     tile_.splits = tactic.splits;
     tactic.register_warps > 0 ? take_few_rows(tactic) : fit_tile(limits);
@@ -74,7 +78,7 @@ class AttentionWriter {
     write_kernel();
     return {.threads = tile_.threads(),
             .cluster = tile_.splits,
-            .items = batch_ * ceil_divide(rows_, Dim(tile_.rows())),
+            .items = batch_ * ceil_divide(rows_, Dim(tile_.rows() * tile_.row_tiles)),
             .shared_bytes = received_offset() + tile_.received_bytes(value_width_),
             .maps = std::move(maps_),
             .symbols = out_.symbols,
@@ -83,7 +87,7 @@ class AttentionWriter {
 
  private:
   std::string body() const {
-    if (tile_.groups > 0) return group_attention_body(reads_mask_in_chunks());
+    if (tile_.groups > 0) return group_attention_body(group_mask(node_));
     if (tile_.few_rows > 0) return register_attention_body(tile_.splits, has_new_rows(node_));
     return attention_body(
         {.products = is_half(dtype()) ? attention_products_of_halves() : attention_products_of_floats(),
@@ -129,32 +133,33 @@ class AttentionWriter {
     for (const Dim& dim : batch_dims_) batch_ = batch_ * dim;
   }
 
-  // Groups hide each other's exponentials if there are four of them on a multiprocessor.
-  int resident_blocks() const {
-    return value_width_ <= kGroupQueries ? 4 / (tile_.groups * tile_.key_groups) : 1;
-  }
-
   int64_t barrier_offset() const {
     return std::max(tile_.tile_bytes(width_, value_width_), tile_.merged_bytes(width_, value_width_));
   }
 
-  int64_t received_offset() const { return barrier_offset() + int64_t{tile_.stages} * 16; }
+  int64_t received_offset() const {
+    return barrier_offset() + int64_t{tile_.stages} * 16 + (tile_.row_tiles > 1 ? 16 : 0);
+  }
 
   void fit_tile(const GpuLimits& limits) {
     constexpr int64_t kMostTile = 96 << 10;  // so that two blocks share a multiprocessor of most GPUs
     const int64_t keys = out_.typical(keys_);
     const int64_t most = std::min(limits.shared_bytes - 1024, kMostTile) - tile_.received_bytes(value_width_);
     if (tile_.groups == 0 && tile_.warp_rows == 1 && keys > tile_.keys) tile_.keys *= 2;
-    if (tile_.tile_bytes(width_, value_width_) > most) tile_.keys = 64;
+    if (tile_.groups == 0 && tile_.tile_bytes(width_, value_width_) > most) tile_.keys = 64;
     const int64_t parts = (keys + tile_.keys - 1) / tile_.keys;
     if (tile_.key_groups > 1) {  // each group copies a part while it has another, unless one is all
       tile_.stages = has_part_per_key_group() ? tile_.key_groups : 2 * tile_.key_groups;
       return;
     }
+    // A part is copied while the one before it is used, unless one is all.
+    const auto all_keys = keys_.constant();
+    const bool is_all = all_keys && *all_keys <= tile_.keys;
+    const int64_t least = tile_.groups > 0 && !is_all ? 2 : 1;
     const int64_t wanted = std::min<int64_t>((parts + tile_.splits - 1) / tile_.splits, kMostStages);
-    for (tile_.stages = static_cast<int>(wanted); tile_.stages > 1; --tile_.stages) {
-      if (tile_.tile_bytes(width_, value_width_) <= most) break;
-    }
+    const int64_t room = tile_.groups > 0 ? tile_.room(limits.shared_bytes, value_width_) : most;
+    tile_.stages = static_cast<int>(std::max(wanted, least));
+    while (tile_.stages > least && tile_.tile_bytes(width_, value_width_) > room) --tile_.stages;
   }
 
   bool has_part_per_key_group() const {
@@ -188,8 +193,8 @@ class AttentionWriter {
     out_.line("constexpr int kWidth = {}, kValueWidth = {}, kWarpRows = {}, kWarpKeys = {}, kKeys = {};\n",
               width_, value_width_, tile_.warp_rows, tile_.warp_keys(), tile_.keys);
     out_.line("constexpr int kNewRows = {}, kFewRows = {};\n", *new_rows().constant(), tile_.few_rows);
-    out_.line("constexpr int kGroups = {}, kKeyGroups = {};\nconstexpr bool kHasMask = {};\n", tile_.groups,
-              tile_.key_groups, node_.has_operand(3));
+    out_.line("constexpr int kGroups = {}, kKeyGroups = {}, kRowTiles = {};\nconstexpr bool kHasMask = {};\n",
+              tile_.groups, tile_.key_groups, tile_.row_tiles, node_.has_operand(3));
     out_.line("constexpr bool kKeysAreOld = {};\n", has_new_rows(node_) && keys_are_old_);
     out_.line("constexpr bool kNeighbours = {};\n", is_last_innermost(node_.results[0]->type));
     out_.line("constexpr bool kCausal = {}, kEmptyIsNan = {};\nconstexpr f32 kScale = {:a}f;\n",
@@ -243,16 +248,6 @@ class AttentionWriter {
     out_.line("return {};\n}}\n", scope.text(storage_offset(type.layout, type.shape, index)));
   }
 
-  // A mask of bools whose rows are multiples of 16 bytes.
-  bool reads_mask_in_chunks() const {
-    constexpr int64_t kBytes = 16;
-    if (tile_.groups == 0 || !node_.has_operand(3) || attributes_.causal) return false;
-    const TensorType& type = node_.operand_type(3);
-    const auto keys = type.shape.back().constant();
-    return type.dtype == DType::kBool && type.layout.is_row_major() && type.shape.back() == keys_ && keys &&
-           *keys % kBytes == 0;
-  }
-
   // The mask's addend to a score; -infinity for keys that are hidden.
   void write_mask() {
     const bool has_mask = node_.has_operand(3);
@@ -295,7 +290,7 @@ class AttentionWriter {
         "extern \"C\" __global__ void __launch_bounds__({}{}) {} ingot_kernel(const Element* q, const "
         "Element* "
         "k, const Element* v, ",
-        tile_.threads(), tile_.groups > 0 ? fmt::format(", {}", resident_blocks()) : "",
+        tile_.threads(), tile_.groups > 0 ? fmt::format(", {}", tile_.resident_blocks(value_width_)) : "",
         tile_.splits > 1 ? fmt::format("__cluster_dims__({})", tile_.splits) : "");
     if (node_.has_operand(3)) out_.line("const Mask* mask, ");
     if (has_new_rows(node_))
@@ -311,24 +306,25 @@ class AttentionWriter {
     if (!node_.has_operand(3)) out_.line("const Mask* const mask = nullptr;\n");
     out_.declare_symbols();
     const bool cached = has_new_rows(node_);
+    const bool reads_bits = tile_.groups > 0 && group_mask(node_) == GroupMask::kBits;
     out_.line(
         "const Operands x = {{q, k, v, is_aligned(q) && is_aligned(k) && is_aligned(v){}{} && {} <= "
         "kMostRows && {} <= kMostRows, {}, {}{}{}}};\n",
-        cached ? " && is_aligned(new_k) && is_aligned(new_v)" : "",
-        reads_mask_in_chunks() ? " && is_aligned(mask)" : "", out_.scope.text(queries_),
-        out_.scope.text(keys_), out_.scope.text(rows_), out_.scope.text(keys_), out_.symbol_fields(),
-        cached ? ", positions, new_k, new_v" : "");
+        cached ? " && is_aligned(new_k) && is_aligned(new_v)" : "", reads_bits ? " && is_aligned(mask)" : "",
+        out_.scope.text(queries_), out_.scope.text(keys_), out_.scope.text(rows_), out_.scope.text(keys_),
+        out_.symbol_fields(), cached ? ", positions, new_k, new_v" : "");
     out_.line("const Maps maps{};\n", by_bulk_copies_ ? " = {&q_map, &k_map, &v_map}" : " = {}");
     out_.line("Cluster cluster;\ncluster.begin(shared);\n");
     out_.line("Arrivals arrivals;\narrivals.begin(shared + kBarriers, maps, x.aligned);\n");
     out_.line("if (kNextAtOnce) let_next_start();\nif (!kKeysAreOld) wait_for_previous();\n");
-    out_.line("const idx down = (x.queries + kRows - 1) / kRows;\n");
+    out_.line("constexpr int kBlockRows = kRows * kRowTiles;\n");
+    out_.line("const idx down = (x.queries + kBlockRows - 1) / kBlockRows;\n");
     out_.line("for (idx tile = blockIdx.x / kSplits; tile < down * {}; tile += gridDim.x / kSplits) {{\n",
               out_.scope.text(batch_));
     out_.line("const bool last = tile + gridDim.x / kSplits >= down * {};\n", out_.scope.text(batch_));
     out_.line(
         "attend(shared, blockIdx.x % kSplits, cluster, last, arrivals, maps, mask, result, tile / down, tile "
-        "% down * kRows, x);\n");
+        "% down * kBlockRows, x);\n");
     if (by_bulk_copies_) out_.line("if (!last) order_shared_memory(), __syncthreads();\n");
     out_.line("}}\n}}\n");
   }
@@ -352,7 +348,10 @@ class AttentionWriter {
 TemplateKernel write_attention(const AttentionSite& site, const AttentionTactic& tactic) {
   TemplateKernel kernel = AttentionWriter(site, tactic).write();
   const std::string tile =
-      tactic.groups > 0 ? fmt::format("{} groups of queries, {} of keys", tactic.groups, tactic.key_groups)
+      tactic.groups > 0
+          ? fmt::format("{} groups of queries, {} of keys, {} at a time{}", tactic.groups, tactic.key_groups,
+                        tactic.part_keys,
+                        tactic.row_tiles > 1 ? fmt::format(", {} tiles of queries", tactic.row_tiles) : "")
       : tactic.register_warps > 0
           ? fmt::format("{} keys in registers of {} warps, {} splits", tactic.thread_keys,
                         tactic.register_warps, tactic.splits)

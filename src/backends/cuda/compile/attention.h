@@ -27,7 +27,9 @@ struct AttentionTactic {
   int warp_rows = 1;       // warps of a block with 16 queries each; the others share the keys
   int splits = 1;          // blocks of a cluster, which share the keys
   int groups = 0;          // instead of the two: groups of four warps with 64 queries each (sm_90a, halves),
-  int key_groups = 1;      // and so many times that, which share the keys
+  int key_groups = 1;      // and so many times that, which share the keys,
+  int part_keys = 64;      // so many at a time;
+  int row_tiles = 1;       // so many times 64 queries, one after another, with all keys in shared memory
   int register_warps = 0;  // instead of warp_rows: warps with keys in registers (halves, few queries),
   int thread_keys = 0;     // parts of so many keys in each thread
   NextStart next_start = NextStart::kAtOnce;

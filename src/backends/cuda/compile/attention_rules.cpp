@@ -1,22 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which attention the template computes, with which layouts, and how.
 #include <algorithm>
+#include <cmath>
+#include <optional>
 
 #include "backends/cuda/compile/attention.h"
 #include "backends/cuda/compile/attention_tile.h"
 #include "backends/cuda/compile/gpu_limits.h"
 #include "backends/cuda/compile/operand_text.h"
 #include "backends/cuda/compile/tensor_core_types.h"
+#include "backends/cuda/compile/tile_ranking.h"
 #include "ops/attention.h"
 #include "ops/ops.h"
 
 namespace ingot::core::cuda {
 namespace {
 
-constexpr int64_t kFragmentBytes = 32, kWidestBytes = 512;               // of a row
-constexpr int kMostSplits = 8;                                           // blocks of a cluster
-constexpr int64_t kManyBlocks = 110;                                     // enough to fill most of a GPU
-constexpr int64_t kWidestOfGroups = 128;                                 // of keys and values, in registers
+constexpr int64_t kFragmentBytes = 32, kWidestBytes = 512;  // of a row
+constexpr int kMostSplits = 8;                              // blocks of a cluster
+constexpr int64_t kManyBlocks = 110;                        // enough to fill most of a GPU
+constexpr int64_t kWidestOfGroups = 128;                    // of keys and values, in registers
+constexpr int64_t kMostKeysOfPart = 128;
+
+// Microseconds on an H100, of heads with 64 columns (within 15 % of 12 shapes;
+// docs/design/014-cuda-contractions.md): 64 or 128 keys of one, two ... groups on a multiprocessor; the
+// beginning and end of blocks that stand there alone, or beside others; merging the shares of two groups.
+constexpr double kShortPart[] = {0.85, 1.1, 1.45, 1.6}, kLongPart[] = {1.3, 1.43, 1.92};
+constexpr double kBeginAlone = 2.5, kBeginBesideOthers = 1, kMerge = 0.5, kNextRows = 0.3;
 constexpr int64_t kMostQueries = 4, kLeastWidth = 32, kMostWidth = 256;  // without tensor cores
 
 bool has_fragments(const TensorType& type) {
@@ -113,24 +123,78 @@ class TacticRanking {
     tactics.insert(tactics.begin(), own.begin(), own.end());
   }
 
-  // With one block or two per multiprocessor, a group waits for its own results: two share the keys then. Two
-  // blocks that stand on one multiprocessor read the same keys twice, a block of twice the queries once.
-  void add_groups(std::vector<AttentionTactic>& tactics) const {
-    const auto fills = [&](int64_t rows) {
-      return queries_ > kFragmentRows && blocks_of(rows) >= kManyBlocks;
-    };
-    const auto blocks = static_cast<double>(blocks_of(kGroupQueries));
-    const bool leaves_room = fills(kGroupQueries) && blocks < 2 * kMultiprocessors;
-    const int most_groups = blocks > kMultiprocessors ? 2 : 1;
+  // Of parts of up to 128 keys, which take fewer instructions for each than those of 64, and more registers.
+  std::optional<int> keys_of_long_part() const {
+    constexpr int64_t kOfProduct = 16;
+    const GroupMask mask = group_mask(node_);
+    if (mask == GroupMask::kNumbers || keys_ <= kKeysOfPart) return std::nullopt;
+    const auto keys = shape_.keys.constant();
+    if (!keys || mask == GroupMask::kBits) return static_cast<int>(kMostKeysOfPart);
+    const int64_t parts = divide_up(*keys, kMostKeysOfPart);
+    return static_cast<int>(divide_up(divide_up(*keys, parts), kOfProduct) * kOfProduct);
+  }
+
+  // Of one group, a group waits for its own results: others hide that, with other queries or with other keys
+  // of the same.
+  std::vector<AttentionTactic> group_tactics() const {
+    std::vector<AttentionTactic> tactics = {{.groups = 1}, {.groups = 2}};
     for (const auto& [groups, key_groups] : {std::pair{1, 4}, {2, 2}, {1, 2}}) {
-      if (!may_share_keys(node_, shape_, key_groups)) continue;
-      const bool is_best = leaves_room && key_groups == 2 && groups == most_groups;
-      tactics.insert(is_best ? tactics.begin() : tactics.end(), {.groups = groups, .key_groups = key_groups});
+      if (may_share_keys(node_, shape_, key_groups))
+        tactics.push_back({.groups = groups, .key_groups = key_groups});
     }
-    for (const int groups : {1, 2}) {
-      const bool is_best = fills(groups * kGroupQueries) && tactics[0].key_groups == 1;
-      tactics.insert(is_best ? tactics.begin() : tactics.end(), {.groups = groups});
-    }
+    const auto keys = keys_of_long_part();
+    if (!keys) return tactics;
+    tactics.push_back({.groups = 2, .part_keys = *keys});
+    if (*node_.operand_type(2).shape.back().constant() > kGroupQueries) return tactics;
+    for (const int groups : {1, 3}) tactics.push_back({.groups = groups, .part_keys = *keys});
+    add_row_tiles(*keys, tactics);
+    if (may_share_keys(node_, shape_, 2) && keys_ > *keys)
+      tactics.push_back({.groups = 1, .key_groups = 2, .part_keys = *keys});
+    return tactics;
+  }
+
+  // With all keys in shared memory, of three blocks on a multiprocessor.
+  void add_row_tiles(int part_keys, std::vector<AttentionTactic>& tactics) const {
+    const auto keys = shape_.keys.constant();
+    const int64_t tiles = divide_up(queries_, kGroupQueries);
+    AttentionTile tile{.groups = 1, .keys = part_keys, .row_tiles = 2};
+    if (!keys || tiles < 2) return;
+    tile.stages = static_cast<int>(divide_up(*keys, part_keys));
+    const int64_t bytes = tile.tile_bytes(*node_.operand_type(0).shape.back().constant(),
+                                          *node_.operand_type(2).shape.back().constant());
+    if (bytes > tile.room(limits_.shared_bytes, kGroupQueries)) return;
+    for (int64_t row_tiles = 2; row_tiles < 2 * tiles; row_tiles *= 2)
+      tactics.push_back(
+          {.groups = 1, .part_keys = part_keys, .row_tiles = static_cast<int>(std::min(row_tiles, tiles))});
+  }
+
+  double predicted_us(const AttentionTactic& tactic) const {
+    const int64_t value_width = *node_.operand_type(2).shape.back().constant();
+    const AttentionTile tile{
+        .groups = tactic.groups, .key_groups = tactic.key_groups, .keys = tactic.part_keys};
+    const auto blocks = static_cast<double>(blocks_of(tile.rows() * tactic.row_tiles));
+    const int resident = tile.resident_blocks(value_width);
+    const int neighbours = blocks > kMultiprocessors ? resident : 1;
+    const auto groups = static_cast<size_t>(neighbours * tactic.groups * tactic.key_groups);
+    const double part = tactic.part_keys > kKeysOfPart
+                            ? kLongPart[std::min(groups, std::size(kLongPart)) - 1] * tactic.part_keys /
+                                  static_cast<double>(kMostKeysOfPart)
+                            : kShortPart[std::min(groups, std::size(kShortPart)) - 1];
+    const auto parts =
+        static_cast<double>(divide_up(divide_up(keys_, tactic.part_keys), int64_t{tactic.key_groups}));
+    const double width = static_cast<double>(value_width) / static_cast<double>(kGroupQueries);
+    const double begin = resident > 1 ? kBeginBesideOthers : kBeginAlone;
+    return std::ceil(blocks / (kMultiprocessors * resident)) *
+           (tactic.row_tiles * (parts * part * std::max(width, 1.0) + kNextRows) + begin +
+            kMerge * (tactic.key_groups - 1));
+  }
+
+  void add_groups(std::vector<AttentionTactic>& tactics) const {
+    std::vector<std::pair<double, AttentionTactic>> ranked;
+    for (const AttentionTactic& tactic : group_tactics()) ranked.emplace_back(predicted_us(tactic), tactic);
+    std::vector<AttentionTactic> groups = fastest_first(std::move(ranked));
+    const bool fills = queries_ > kFragmentRows && blocks_of(kGroupQueries) >= kManyBlocks;
+    tactics.insert(fills ? tactics.begin() : tactics.end(), groups.begin(), groups.end());
   }
 
   const Node& node_;

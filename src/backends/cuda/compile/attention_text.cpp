@@ -15,7 +15,7 @@ DEVICE bool copies() { return threadIdx.x == 0; }
 )cuda";
 
 constexpr std::string_view kTilesOfGroups = R"cuda(
-constexpr int kRows = kGroups * 64, kThreads = kGroups * kKeyGroups * 128, kReaders = kGroups * 4;
+constexpr int kRows = kGroups * 64, kThreads = kGroups * kKeyGroups * 128, kReaders = kGroups * 4, kRowPlaces = kRowTiles > 1 ? 2 : 1;
 DEVICE bool copies() { return threadIdx.x % (kGroups * 128) == 0; }
 )cuda";
 
@@ -224,16 +224,19 @@ struct Maps {
   const TensorMap *q, *k, *v;
 };
 struct Arrivals {
-  u32 barriers;  // of full and of free parts, kStages each
+  u32 barriers;  // of full and of free parts, kStages each, and of queries after the first of a tile
   int used;      // parts of earlier tiles
+  u32 rows_phase;
   __device__ __forceinline__ u32 barrier(int part) { return barriers + (used + part) % kStages * 8; }
   __device__ __forceinline__ void begin(char* place, const Maps& maps, bool aligned) {
     barriers = shared_address(place);
     used = 0;
+    rows_phase = 0;
     if (threadIdx.x == 0) {
       if (aligned) fetch_map(maps.q), fetch_map(maps.k), fetch_map(maps.v);
       for (int s = 0; s < kStages; ++s) make_barrier(barriers + s * 8, 1);
       for (int s = 0; s < kStages && kReaders > 0; ++s) make_barrier(barriers + (kStages + s) * 8, kReaders);
+      if (kRowTiles > 1) make_barrier(barriers + 2 * kStages * 8, 1);
       show_barriers();
     }
     __syncthreads();
@@ -248,6 +251,13 @@ struct Arrivals {
     }
     for (int p = 0; p < kValuePanels; ++p) copy_v_box(v + p * kKeys * kPanel, barrier(part), maps.v, x, batch, first_key, p * kPanel);
   }
+  __device__ __forceinline__ void copy_rows(Element* q, const Maps& maps, idx batch, idx first_row, const Operands& x) {
+    if (!copies()) return;
+    const u32 rows = barriers + 2 * kStages * 8;
+    arrive_and_expect(rows, kRowTile * 2);
+    for (int p = 0; p < kPanels; ++p) copy_q_box(q + p * kRows * kPanel, rows, maps.q, x, batch, first_row, p * kPanel);
+  }
+  __device__ __forceinline__ void wait_for_rows() { wait_for_phase(barriers + 2 * kStages * 8, rows_phase), rows_phase ^= 1; }
   __device__ __forceinline__ void wait(int part) { wait_for_phase(barrier(part), (used + part) / kStages & 1); }
   __device__ __forceinline__ void release(int part) { if (threadIdx.x % 32 == 0) arrive(barrier(part) + kStages * 8); }
 };
@@ -274,9 +284,9 @@ std::string attention_body(const WarpAttention& form) {
                      kWarpAttention, merge_of_shares(form.splits), kWarpAttend);
 }
 
-std::string group_attention_body(bool mask_in_chunks) {
+std::string group_attention_body(GroupMask mask) {
   return fmt::format("{}{}{}{}{}{}{}", kTilesOfGroups, kTilePanels, kBulkArrivals, score_functions(),
-                     kRowFunctions, no_merge(), group_attention(mask_in_chunks));
+                     kRowFunctions, no_merge(), group_attention(mask));
 }
 
 }  // namespace ingot::core::cuda

@@ -4,6 +4,8 @@
 #include <string>
 #include <string_view>
 
+#include "backends/cuda/compile/attention_tile.h"
+
 namespace ingot::core::cuda {
 
 struct WarpAttention {
@@ -16,6 +18,6 @@ struct WarpAttention {
 // of the other keys and values begin before the kernel waits for the one before.
 std::string attention_body(const WarpAttention& form);
 // The same for groups of warps (sm_90a), whose operands come by bulk copies.
-std::string group_attention_body(bool mask_in_chunks);
+std::string group_attention_body(GroupMask mask);
 
 }  // namespace ingot::core::cuda

@@ -34,9 +34,32 @@ std::optional<int64_t> rows_of_key_head(const Node& node) {
   return (attention_shape(node).queries * heads_per_key_head(node)).constant();
 }
 
+GroupMask group_mask(const Node& node) {
+  constexpr int64_t kBytes = 16;
+  if (!node.has_operand(ops::kMask)) return GroupMask::kNone;
+  const TensorType& type = node.operand_type(ops::kMask);
+  const auto keys = type.shape.back().constant();
+  const bool has_rows_of_bits = type.dtype == DType::kBool && type.layout.is_row_major() &&
+                                type.shape.back() == attention_shape(node).keys && keys &&
+                                *keys % kBytes == 0;
+  return has_rows_of_bits && !node.attributes<ops::Attention>().causal ? GroupMask::kBits
+                                                                       : GroupMask::kNumbers;
+}
+
 int64_t AttentionTile::rows() const {
   if (few_rows > 0) return few_rows;
   return groups > 0 ? groups * kGroupQueries : warp_rows * kFragmentRows;
+}
+
+int AttentionTile::resident_blocks(int64_t value_width) const {
+  if (value_width > kGroupQueries) return 1;
+  const int most = keys > kKeysOfPart ? 3 : 4;
+  return std::max(most / (groups * key_groups), 1);
+}
+
+int64_t AttentionTile::room(int64_t shared_bytes, int64_t value_width) const {
+  constexpr int64_t kReserved = 1024, kBarriers = 256;
+  return (shared_bytes + kReserved) / resident_blocks(value_width) - kReserved - kBarriers;
 }
 
 int64_t AttentionTile::panels(int64_t columns) const {
@@ -50,7 +73,9 @@ int64_t AttentionTile::row_place_bytes(int64_t width, int64_t value_width) const
 
 int64_t AttentionTile::tile_bytes(int64_t width, int64_t value_width) const {
   if (few_rows > 0) return 0;
-  return row_place_bytes(width, value_width) + int64_t{stages} * keys * (panels(width) + panels(value_width));
+  const int row_places = row_tiles > 1 ? 2 : 1;
+  return row_places * row_place_bytes(width, value_width) +
+         int64_t{stages} * keys * (panels(width) + panels(value_width));
 }
 
 int64_t AttentionTile::merged_bytes(int64_t width, int64_t value_width) const {

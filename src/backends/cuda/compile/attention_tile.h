@@ -36,6 +36,10 @@ Dim heads_per_key_head(const Node& node);
 // All queries that read a head's keys; nullopt if their number is not constant.
 std::optional<int64_t> rows_of_key_head(const Node& node);
 
+// How groups of warps read the mask: it has none; rows of bools, 16 keys at a time; or each number.
+enum class GroupMask { kNone, kBits, kNumbers };
+GroupMask group_mask(const Node& node);
+
 // How the work is cut into blocks, of some warps or of groups of four warps.
 struct AttentionTile {
   int groups = 0;      // of warps, with 64 queries each,
@@ -44,11 +48,16 @@ struct AttentionTile {
   int warp_rows = 1;   // warps with 16 queries each; the others share the keys
   int keys = 64;       // of a part
   int stages = 1;      // parts in shared memory
+  int row_tiles = 1;   // of a block, one after another; with several, all parts are in shared memory
   int splits = 1;      // blocks of a cluster, which share the keys
   int element = 2;     // bytes of an operand's element
   int warps = kAttentionWarps;
   int warp_keys() const { return few_rows > 0 ? warps : warps / warp_rows; }
-  int64_t rows() const;
+  int64_t rows() const;  // of a tile
+  // Groups hide each other's exponentials if there are four of them on a multiprocessor, or three with more
+  // registers.
+  int resident_blocks(int64_t value_width) const;
+  int64_t room(int64_t shared_bytes, int64_t value_width) const;  // for tiles, if all of them are to fit
   int threads() const { return std::max(groups, 1) * key_groups * warps * 32; }
   // Of shared memory: tiles of 128 bytes per row; sums of warps in their place, or of groups that share keys
   // in that of keys and values; sums of other blocks, with a barrier.

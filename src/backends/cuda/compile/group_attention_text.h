@@ -4,12 +4,13 @@
 #include <string>
 #include <string_view>
 
+#include "backends/cuda/compile/attention_tile.h"
+
 namespace ingot::core::cuda {
 
 // The products of attention by groups of warps: kKeys and kValueWidth columns.
 std::string group_attention_functions(int keys, int value_width, bool bf16);
-// attend() by groups of warps, of 64 queries each. `mask_in_chunks`: rows of a mask of bools are read 16 keys
-// at a time, from mask_place(x, batch, row, key) on.
-std::string group_attention(bool mask_in_chunks);
+// attend() by groups of warps, of 64 queries each.
+std::string group_attention(GroupMask mask);
 
 }  // namespace ingot::core::cuda

@@ -258,6 +258,17 @@ const Template kTemplates[] = {
     {"attention_of_many_rows",
      "graph g(%q: HALF[40,200,16], %k: HALF[40,90,16], %v: HALF[40,90,16]) {\n"
      " %y = attention(%q, %k, %v) {scale=0.5} : HALF[40,200,16]\n return %y\n}"},
+    {"attention_of_rows_in_turn",
+     "graph g(%q: HALF[2,330,16], %k: HALF[2,200,16], %v: HALF[2,200,16]) {\n"
+     " %y = attention(%q, %k, %v) {scale=0.5, causal=true} : HALF[2,330,16]\n return %y\n}"},
+    {"attention_of_rows_in_turn_unaligned",
+     "graph g(%q: HALF[3,140,16], %k: HALF[3,197,16], %v: HALF[3,197,32]) {\n"
+     " %y = attention(%q, %k, %v) {scale=0.5} : HALF[3,140,32]\n return %y\n}",
+     {},
+     2},
+    {"attention_of_wide_rows",
+     "graph g(%q: HALF[1,80,128], %k: HALF[1,150,128], %v: HALF[1,150,128]) {\n"
+     " %y = attention(%q, %k, %v) {scale=0.1} : HALF[1,80,128]\n return %y\n}"},
 };
 
 }  // namespace

@@ -231,6 +231,29 @@ TEST(CudaNormalized, ConstantRowsGiveTheBias) {
   }
 }
 
+// Scores that grow from key to key: from part to part sometimes by so much that results are scaled, sometimes
+// not.
+TEST(CudaAttention, OfGrowingScoresIsAsTheInterpreterSays) {
+  if (test::nvrtc() == nullptr || test::gpu() == nullptr) GTEST_SKIP() << "there is no GPU, or no NVRTC";
+  const Template growing{"growing",
+                         "graph g(%q: HALF[2,70,16], %k: HALF[2,600,16], %v: HALF[2,600,16]) {\n"
+                         " %y = attention(%q, %k, %v) {scale=2} : HALF[2,70,16]\n return %y\n}"};
+  constexpr core::test::Check kCheck{.low = 0, .high = 1};
+  for (const char* dtype : {"f16", "bf16"}) {
+    SCOPED_TRACE(dtype);
+    const Graph graph = graph_of(growing, dtype);
+    const Node& node = *graph.nodes().back();
+    std::vector<Storage> inputs = core::test::make_storages(node.op->lower(node), {}, kCheck, {});
+    for (int64_t i = 0; i < inputs[1].elements; ++i) {
+      const double growth = 1 + static_cast<double>(i / 16 % 600) / 150;
+      write_double(inputs[1].view(), {&i, 1}, read_double(inputs[1].view(), {&i, 1}) * growth);
+    }
+    const Target target{
+        .backend = "cuda", .device = test::gpu()->architecture(), .level = kLevelOfAllTactics};
+    compare(growing, node, graph.symbols, target, inputs, kCheck);
+  }
+}
+
 TEST(CudaAttention, WithoutQueriesOrHeadsIsLowered) {
   for (const char* shape : {"[1,0,1,64]", "[1,2,0,64]"}) {
     const bool has_heads = std::string_view(shape) == "[1,2,0,64]";
