@@ -137,6 +137,17 @@ llvm::Value* load_strided_lanes(Builder& builder, DType stored, llvm::Value* poi
   return widen(builder, stored, builder.CreateShuffleVector(all, wanted));
 }
 
+void store_strided_lanes(Builder& builder, DType stored, llvm::Value* value, llvm::Value* pointer, int lanes,
+                         int64_t stride) {
+  llvm::Value* raw = narrow(builder, stored, value);
+  for (int lane = 0; lane < lanes; ++lane) {
+    llvm::Value* place = builder.CreateConstGEP1_64(stored_type(builder, stored), pointer,
+                                                    static_cast<uint64_t>(lane * stride));
+    builder.CreateAlignedStore(builder.CreateExtractElement(raw, static_cast<uint64_t>(lane)), place,
+                               element_alignment(stored));
+  }
+}
+
 llvm::Value* gather_lanes(Builder& builder, DType stored, llvm::Value* pointers, int lanes) {
   llvm::Type* type = stored_type(builder, stored, lanes);
   return widen(builder, stored, builder.CreateMaskedGather(type, pointers, element_alignment(stored)));

@@ -36,6 +36,10 @@ void store_lanes(Builder& builder, DType stored, llvm::Value* value, llvm::Value
 
 // Every `stride`-th element from `pointer` on; accesses nothing past the last one. For small strides.
 llvm::Value* load_strided_lanes(Builder& builder, DType stored, llvm::Value* pointer, int lanes, int stride);
+// One store for each lane, without an address of its own: processors do not scatter elements of fewer than 32
+// bits.
+void store_strided_lanes(Builder& builder, DType stored, llvm::Value* value, llvm::Value* pointer, int lanes,
+                         int64_t stride);
 
 // One element per lane, at the addresses in the vector `pointers`, all of which must be readable.
 llvm::Value* gather_lanes(Builder& builder, DType stored, llvm::Value* pointers, int lanes);

@@ -222,8 +222,13 @@ void ScopeEmitter::store(const loops::Store& store, llvm::Value* value) {
   if (scope_.lanes == 1)
     return store_element(builder_, stored, value, address(data, ordered_sum(offset), stored));
   value = broadcast(builder_, value, scope_.lanes);
-  if (lane_stride(offset) == Dim(1)) {
+  const auto stride = lane_stride(offset);
+  if (stride == Dim(1)) {
     return store_lanes(builder_, stored, value, address(data, ordered_sum(offset), stored), scope_.mask);
+  }
+  if (stride && stride->is_constant() && scope_.mask == nullptr && bit_width(stored) < 32) {
+    return store_strided_lanes(builder_, stored, value, address(data, ordered_sum(offset), stored),
+                               scope_.lanes, *stride->constant());
   }
   scatter_lanes(builder_, stored, value, address(data, lane_dim(offset), stored), scope_.mask);
 }
