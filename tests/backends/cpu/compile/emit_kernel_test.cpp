@@ -67,6 +67,52 @@ TEST(EmitKernel, IntegerOperations) {
     expect_same(binary_kernel(op, DType::kBool), {{"N", 150}});
 }
 
+// Elements of a few planes next to each other: lanes are stored with a stride.
+TEST(EmitKernel, StridedStores) {
+  const Dim i = symbol("i"), plane = symbol("c"), n = symbol("N");
+  constexpr int64_t kPlanes = 3;
+  const auto planes_of = [&](DType dtype) {
+    Kernel kernel{.name = "planes", .parallel = {{"c", kPlanes}, {"i", n}}};
+    kernel.buffers = {buffer("x", dtype, {kPlanes, n}), buffer("z", dtype, {n, kPlanes}, Access::kWrite)};
+    kernel.stages = {
+        {.name = "z", .value = loops::load(0, dtype, {plane, i}), .store = Store{1, {i, plane}}}};
+    return kernel;
+  };
+  for (const auto& dtypes : {std::span<const DType>(kFloats), std::span<const DType>(kIntegers)}) {
+    for (const DType dtype : dtypes) {
+      for (const int64_t size : {1, 64, 150}) expect_same(planes_of(dtype), {{"N", size}});
+    }
+  }
+}
+
+// Limits within the integers and beyond, one of which may hide the other, by extremes and by choices.
+TEST(EmitKernel, ConversionsOfLimitedNumbers) {
+  const Dim i = symbol("i"), n = symbol("N");
+  const auto limited = [&](double low, double high, bool keeps_nan, DType to) {
+    const Expr x = loops::load(0, DType::kF32, {i});
+    const auto bounded = [&](Binary extremum, Binary beyond, const Expr& value, double end) {
+      const Expr limit = loops::constant(DType::kF32, end);
+      return keeps_nan ? binary(extremum, value, limit)
+                       : loops::select(binary(beyond, value, limit), value, limit);
+    };
+    const Expr raised = bounded(Binary::kMaximum, Binary::kGreater, x, low);
+    const Expr whole = unary(Unary::kRoundEven, bounded(Binary::kMinimum, Binary::kLess, raised, high));
+    Kernel kernel{.name = "limited", .parallel = {{"i", n}}};
+    kernel.buffers = {buffer("x", DType::kF32, {n}), buffer("z", to, {n}, Access::kWrite)};
+    kernel.stages = {{.name = "z", .value = loops::convert(to, whole), .store = Store{1, {i}}}};
+    return kernel;
+  };
+  constexpr std::pair<double, double> kLimits[] = {{-128, 127}, {0, 255}, {-7.5, 9.5}, {-3e9, 3e9}, {5, -5}};
+  for (const auto& [low, high] : kLimits) {
+    for (const bool keeps_nan : {false, true}) {
+      for (const DType to : {DType::kI32, DType::kI64, DType::kU8, DType::kU32}) {
+        expect_same(limited(low, high, keeps_nan, to), {{"N", 150}}, {.low = -300, .high = 300});
+        expect_same(limited(low, high, keeps_nan, to), {{"N", 150}}, {.low = -6e9, .high = 6e9});
+      }
+    }
+  }
+}
+
 TEST(EmitKernel, UnaryOperationsAndFunctions) {
   for (const DType dtype : {DType::kF32, DType::kF64, DType::kBF16}) {
     for (const Unary op : {Unary::kNegate, Unary::kAbsolute, Unary::kSquareRoot, Unary::kFloor, Unary::kCeil,
