@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows of src/importers/aten/composites/composites.def as functions of torch.
+"""Rows of composites.def and generated.def in src/importers/aten/composites as functions of torch.
 
     python tests/python/composite_rows.py [NAME ...]
 
@@ -26,7 +26,7 @@ from composite_samples import by_hand
 from torch.testing._internal.common_methods_invocations import op_db
 from torch.utils import _pytree as pytree
 
-TABLE = Path(__file__).resolve().parents[2] / "src/importers/aten/composites/composites.def"
+TABLES = Path(__file__).resolve().parents[2] / "src/importers/aten/composites"
 _HEAD = re.compile(r"(?:(whole|complex|local) )?([\w.]+)\(([\w, ]*)\) =(.*)")
 _STEP = re.compile(r"  \w+ = ")
 _DTYPES = {
@@ -44,6 +44,7 @@ _FUNCTIONS: dict[str, Any] = {
     **_DTYPES,
     "axis": lambda x, dim: range(x.dim())[dim],
     "broadcast": lambda shapes: list(torch.broadcast_shapes(*shapes)),
+    "default_dtype": torch.get_default_dtype,
     "dtype_of": lambda x: x.dtype,
     "index_of": lambda value, values: values.index(value),
     "is_floating_point": lambda x: x.dtype.is_floating_point,
@@ -99,7 +100,11 @@ class Row:
 
 
 def rows() -> Iterator[Row]:
-    text = TABLE.read_text()
+    for name in ("composites.def", "generated.def"):
+        yield from rows_of((TABLES / name).read_text())
+
+
+def rows_of(text: str) -> Iterator[Row]:
     lines = text[text.index("(\n") + 2 : text.rindex(")composites")].splitlines()
     lines = [line for line in lines if line and not line.startswith("#")]
     starts = [i for i, line in enumerate(lines) if not line.startswith(" ")] + [len(lines)]
@@ -138,10 +143,15 @@ def evaluated(row: Row, function: Callable[..., Any], arguments: tuple, keywords
     schema = row.overload._schema.arguments
     given = {argument.name: argument.default_value for argument in schema if argument.has_default_value()}
     given |= {argument.name: value for argument, value in zip(schema, arguments, strict=False)} | keywords
-    values = {name: given[name] for name in row.parameters}
-    return function(
-        **{name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
-    )
+    lengths = {argument.name: argument.N for argument in schema}
+    return function(**{name: _as_list(given[name], lengths[name]) for name in row.parameters})
+
+
+def _as_list(value: Any, length: int | None) -> Any:
+    """Tuples are lists, as is one number where the schema has a list of a given length."""
+    if length and isinstance(value, int):
+        return [value] * length
+    return list(value) if isinstance(value, tuple) else value
 
 
 # Operators of the database whose samples fit overloads of other names.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <iterator>
 #include <numbers>
 #include <span>
 
@@ -202,9 +203,18 @@ class CompositeParser {
   std::span<const Token> tokens_;
 };
 
-constexpr std::string_view kTable =
+constexpr std::string_view kByHand =
 #include "importers/aten/composites/composites.def"
     ;
+constexpr std::string_view kGenerated =
+#include "importers/aten/composites/generated.def"
+    ;
+
+std::vector<Composite> both_tables() {
+  std::vector<Composite> all = parse_composites(kByHand);
+  std::ranges::move(parse_composites(kGenerated), std::back_inserter(all));
+  return all;
+}
 
 }  // namespace
 
@@ -216,7 +226,7 @@ std::vector<Composite> parse_composites(std::string_view text) {
 }
 
 const std::vector<Composite>& all_composites() {
-  static const std::vector<Composite> kAll = parse_composites(kTable);
+  static const std::vector<Composite> kAll = both_tables();
   return kAll;
 }
 

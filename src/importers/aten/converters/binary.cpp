@@ -94,12 +94,6 @@ void choose(Call& call) {
   call.give(
       emit(call, ops::select, {condition, operand(call, "self", dtype), operand(call, "other", dtype)}));
 }
-void masked_fill(Call& call) {
-  core::Value* x = call.tensor("self");
-  core::Value* value = operand(call, "value", x->type.dtype);
-  call.give(emit(call, ops::select, {call.tensor("mask"), value, x}));
-}
-
 // Bounds are scalars or tensors; either may be None.
 core::Value* bounded(Call& call, core::Value* x, std::string_view name, const Op& op) {
   return call.has(name) ? emit(call, op, {x, operand(call, name, x->type.dtype)}) : x;
@@ -185,8 +179,6 @@ constexpr Converter kBinaryConverters[] = {
     {"aten.logical_xor.default", logical<ops::logical_xor>},
     {"aten.lt.Scalar", comparison<ops::less>},
     {"aten.lt.Tensor", comparison<ops::less>},
-    {"aten.masked_fill.Scalar", masked_fill},
-    {"aten.masked_fill.Tensor", masked_fill},
     {"aten.maximum.default", arithmetic<ops::maximum, &ops::logical_or>},
     {"aten.minimum.default", arithmetic<ops::minimum, &ops::logical_and>},
     {"aten.mul.Scalar", arithmetic<ops::multiply, &ops::logical_and>},

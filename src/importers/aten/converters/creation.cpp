@@ -7,7 +7,6 @@
 #include "importers/aten/converters/building.h"
 #include "importers/aten/converters/converters.h"
 #include "importers/aten/converters/promotion.h"
-#include "importers/aten/converters/terms.h"
 #include "ops/generate.h"
 
 namespace ingot::core::aten {
@@ -79,38 +78,6 @@ void range_to(Call& call) { range(call, false, false); }
 void range_between(Call& call) { range(call, true, false); }
 void range_by(Call& call) { range(call, true, true); }
 
-// From both ends to the middle, as torch computes it; ends of integer ranges are integers.
-Term evenly_spaced(Call& call, DType dtype) {
-  const int64_t steps = call.integer("steps");
-  const auto end_of = [&](std::string_view name) {
-    const DType own = is_floating(dtype) ? DType::kF64 : DType::kI64;
-    core::Value* value =
-        call.is_tensor(name) ? call.tensor(name) : scalar(call.graph(), call.number(name), DType::kF64);
-    return Term(call, converted(call.graph(), converted(call.graph(), value, own), DType::kF64));
-  };
-  const Term start = end_of("start"), end = end_of("end");
-  const Term i(call, counting(call, steps, 1, DType::kF64));
-  const double last = static_cast<double>(steps) - 1;
-  const Term step = steps > 1 ? (end - start) / last : start * 0;
-  return (i < static_cast<double>(std::max<int64_t>(steps / 2, 1)))
-      .choose(start + step * i, end - step * (last - i));
-}
-void linspace(Call& call) {
-  const DType dtype = result_dtype_of(call);
-  call.give(evenly_spaced(call, dtype).to(dtype));
-}
-void logspace(Call& call) {
-  const DType dtype = result_dtype_of(call);
-  const Term exponents = evenly_spaced(call, dtype);
-  call.give(exponents.constant(call.number("base")).apply(ops::power, exponents).to(dtype));
-}
-
-void eye(Call& call) {
-  core::Value* row = unsqueezed(call, counting(call, call.dim("n")), 1);
-  core::Value* column = counting(call, call.dim("m"));
-  call.give(converted(call.graph(), emit(call, ops::equal, {row, column}), result_dtype_of(call)));
-}
-
 constexpr int64_t kMostRows = 4096;  // their indices are a constant
 
 // Row and column of each element on one side of a diagonal.
@@ -145,14 +112,8 @@ constexpr Converter kCreationConverters[] = {
     {"aten.empty_like.default", zeros_like},
     {"aten.empty_permuted.default", zeros},
     {"aten.empty_strided.default", zeros},
-    {"aten.eye.m", eye},
     {"aten.full.default", full},
     {"aten.full_like.default", full_like},
-    {"aten.linspace.Scalar_Tensor", linspace},
-    {"aten.linspace.Tensor_Scalar", linspace},
-    {"aten.linspace.Tensor_Tensor", linspace},
-    {"aten.linspace.default", linspace},
-    {"aten.logspace.default", logspace},
     {"aten.new_empty.default", zeros},
     {"aten.scalar_tensor.default", scalar_tensor},
     {"aten.tril_indices.default", triangle_indices<false>, kComposed},

@@ -19,12 +19,6 @@ void to_dtype(Call& call) {
 void convert_elements(Call& call) {
   call.give(converted(call.graph(), call.tensor("a"), call.dtype("dtype").value_or(DType::kF32)));
 }
-void copy(Call& call) {
-  core::Value* x = call.tensor("self");
-  core::Value* source = converted(call.graph(), call.tensor("src"), x->type.dtype);
-  call.give(expanded(call, source, x->type.shape));
-}
-
 // Sizes with at most one -1, which is computed from the others.
 Shape resolved(Call& call, Shape shape, const Shape& from) {
   const auto unknown = std::ranges::find(shape, Dim(-1));
@@ -40,18 +34,6 @@ void reshape(Call& call) {
   const char* name = call.has("shape") ? "shape" : "size";
   call.give(reshaped(call, x, resolved(call, call.dims(name), x->type.shape)));
 }
-void flatten(Call& call) {
-  core::Value* x = call.tensor("self");
-  const Shape& from = x->type.shape;
-  if (from.empty()) return call.give(reshaped(call, x, {1}));
-  const size_t start = call.axis("start_dim", from.size()), end = call.axis("end_dim", from.size());
-  call.require(start <= end, "dims that end before they start");
-  Shape shape(from.begin(), from.begin() + static_cast<ptrdiff_t>(start));
-  shape.push_back(product(std::span(from).subspan(start, end + 1 - start)));
-  shape.insert(shape.end(), from.begin() + static_cast<ptrdiff_t>(end) + 1, from.end());
-  call.give(reshaped(call, x, std::move(shape)));
-}
-
 // Removes only dims of size 1: the rank of the result requires the other sizes not to be 1.
 void squeeze_axes(Call& call, const std::vector<int64_t>& axes) {
   core::Value* x = call.tensor("self");
@@ -64,10 +46,6 @@ void squeeze_axes(Call& call, const std::vector<int64_t>& axes) {
       ops::add_check(call.graph(), CheckKind::kGuard, compare(Predicate::Kind::kNotEqual, size, 1));
   }
   call.give(without_axes(call, x, ones));
-}
-void squeeze(Call& call) { squeeze_axes(call, all_axes(call.tensor("self")->type.rank())); }
-void squeeze_dim(Call& call) {
-  squeeze_axes(call, {static_cast<int64_t>(call.axis("dim", call.tensor("self")->type.rank()))});
 }
 void squeeze_dims(Call& call) {
   const size_t rank = call.tensor("self")->type.rank();
@@ -90,35 +68,6 @@ void transpose(Call& call) {
   const size_t rank = x->type.rank();
   call.give(swapped(call, x, call.axis("dim0", rank), call.axis("dim1", rank)));
 }
-void transpose_matrix(Call& call) {  // t, mT: the last two dims
-  core::Value* x = call.tensor("self");
-  const size_t rank = x->type.rank();
-  call.give(rank < 2 ? x : swapped(call, x, rank - 2, rank - 1));
-}
-void move_dims(Call& call) {
-  core::Value* x = call.tensor("self");
-  const auto rank = static_cast<int64_t>(x->type.rank());
-  const std::vector<int64_t> from = call.integers("source"), to = call.integers("destination");
-  std::vector<int64_t> order(static_cast<size_t>(rank), -1);
-  std::vector<bool> moved(static_cast<size_t>(rank));
-  const auto place = [rank](int64_t axis) { return static_cast<size_t>(axis < 0 ? axis + rank : axis); };
-  call.require(from.size() == to.size(), "different numbers of source and target dims");
-  for (size_t i = 0; i < from.size(); ++i) {
-    const size_t source = place(from[i]), target = place(to[i]);
-    call.require(std::max(source, target) < order.size() && order[target] < 0 && !moved[source],
-                 "dims out of range or repeated");
-    order[target] = static_cast<int64_t>(source);
-    moved[source] = true;
-  }
-  size_t next = 0;
-  for (int64_t& axis : order) {
-    if (axis >= 0) continue;
-    while (moved[next]) ++next;
-    axis = static_cast<int64_t>(next++);
-  }
-  call.give(transposed(call, x, std::move(order)));
-}
-
 void expand(Call& call) {
   core::Value* x = call.tensor("self");
   Shape shape = call.dims("size");
@@ -136,24 +85,16 @@ constexpr Converter kViewConverters[] = {
     {"aten.conj.default", identity},
     {"aten.conj_physical.default", identity},
     {"aten.contiguous.default", identity},
-    {"aten.copy.default", copy},
     {"aten.detach.default", identity},
     {"aten.expand.default", expand},
-    {"aten.flatten.using_ints", flatten},
     {"aten.lift_fresh.default", identity},
-    {"aten.mT.default", transpose_matrix},
-    {"aten.movedim.int", move_dims},
-    {"aten.movedim.intlist", move_dims},
     {"aten.permute.default", permute},
     {"aten.positive.default", identity},
     {"aten.real.default", identity},
     {"aten.reshape.default", reshape},
     {"aten.resolve_conj.default", identity},
     {"aten.resolve_neg.default", identity},
-    {"aten.squeeze.default", squeeze},
-    {"aten.squeeze.dim", squeeze_dim},
     {"aten.squeeze.dims", squeeze_dims},
-    {"aten.t.default", transpose_matrix},
     {"aten.to.device", to_dtype},
     {"aten.to.dtype", to_dtype},
     {"aten.to.dtype_layout", to_dtype},

@@ -90,6 +90,8 @@ Argument range(Evaluation& evaluation, Values values) {
 Argument dtype_of(Evaluation& evaluation, Values values) {
   return {evaluation.meta(value_at(evaluation, values, 0)).dtype};
 }
+// What torch recorded for the result of a call without a dtype.
+Argument default_dtype(Evaluation& evaluation, Values) { return {evaluation.call().result_meta().dtype}; }
 Argument is_floating_tensor(Evaluation& evaluation, Values values) {
   return {is_floating(evaluation.meta(value_at(evaluation, values, 0)).dtype)};
 }
@@ -250,6 +252,7 @@ bool is_member(Evaluation& evaluation, Values values) {
 constexpr std::pair<std::string_view, CompositeFunction> kFunctions[] = {
     {"axis", axis},
     {"broadcast", broadcast},
+    {"default_dtype", default_dtype},
     {"dtype_of", dtype_of},
     {"index_of", index_of},
     {"is_floating_point", is_floating_tensor},
