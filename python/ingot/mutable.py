@@ -4,28 +4,31 @@
 from __future__ import annotations
 
 import copy
+import functools
 from collections.abc import Mapping
 from typing import Any
 
 import torch
+from torch.utils.hooks import RemovableHandle
 
 from ingot.errors import UserError, kind_of
 from ingot.peer_options import without_peer_options
 from ingot.settings import Settings
-from ingot.torch_backend import backend
+from ingot.torch_backend import backend, keep_weights
 
 # Attributes of its own; the model may have any other name.
 _MODEL = "_ingot_model"
 _COMPILED = "_ingot_compiled"
 _OPTIONS = "_ingot_options"
+_HOOKS = "_ingot_hooks"
 
 
 class MutableModule(torch.nn.Module):
     """Runs `model` compiled, and remains the model: attributes, parameters, state dict and methods are the model's own.
 
     A call notices what happened to the model since the last one, and never answers with old weights: after `load_state_dict`,
-    in-place updates and replaced parameters (a LoRA merge, say) it refits its engines, and after a change of shapes, submodules or
-    attributes that the model reads it recompiles.
+    in-place updates and replaced parameters (a LoRA merge, say) it refits its engines, and after a change of shapes, submodules, forward hooks
+    or attributes that the model reads it recompiles.
     check_weights: how a call notices writes through `.data` or numpy, of which tensors keep no trace: "thorough" compares 64 pieces
     of 16 bytes spread over each weight, which a write of a few elements of a large one can miss, "fast" 8, "full" a hash of all bytes.
     Of weights on a GPU only "full" notices such writes: `layer.weight.add_(delta)` leaves a trace, `layer.weight.data += delta` none.
@@ -36,15 +39,18 @@ class MutableModule(torch.nn.Module):
         if not isinstance(model, torch.nn.Module) or isinstance(model, MutableModule):
             raise UserError(f"MutableModule takes a torch.nn.Module, not {kind_of(model)}", code="INGOT-U006")
         options = without_peer_options(options) | {"check_weights": check_weights}
-        Settings.parse(options)
+        keep_weights(Settings.parse(options))
         super().__init__()
         own = vars(self)
         own.pop("training")  # the model's
         own |= {name: vars(model)[name] for name in ("_parameters", "_buffers", "_modules")}
         own |= {_MODEL: model, _OPTIONS: options}
-        own[_COMPILED] = torch.compile(model, backend=backend, options=options)
+        own[_HOOKS] = RemovableHandle.next_id
+        own[_COMPILED] = torch.compile(model, backend=_registered_backend(), options=options)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
+        if vars(self)[_HOOKS] != RemovableHandle.next_id:
+            _look_for_hooks(self)
         with torch.no_grad():
             return vars(self)[_COMPILED](*args, **kwargs)
 
@@ -84,6 +90,27 @@ class MutableModule(torch.nn.Module):
 def compiled_form(module: MutableModule) -> Any:
     """What torch.compile returned."""
     return vars(module)[_COMPILED]
+
+
+def _registered_backend() -> Any:
+    """By its name where torch finds it: of such a backend it keeps no weak references to parameters, which swap_tensors rejects."""
+    return "ingot" if "ingot" in torch._dynamo.list_backends(exclude_tags=()) else backend
+
+
+def _look_for_hooks(module: MutableModule) -> None:
+    """Compiles anew if a module has got a forward hook, which torch's guards do not look for where there was none.
+
+    Each hook has a number, and the counter of all numbers tells that some module may have got one. Removed hooks are guarded.
+    """
+    own = vars(module)
+    first, own[_HOOKS] = own[_HOOKS], RemovableHandle.next_id
+    is_new = any(
+        number >= first
+        for each in own[_MODEL].modules()
+        for number in (*each._forward_hooks, *each._forward_pre_hooks)
+    )
+    if is_new:  # torch finds what it compiled by the backend, too
+        own[_COMPILED] = torch.compile(own[_MODEL], backend=functools.partial(backend), options=own[_OPTIONS])
 
 
 def _rebuild(model: torch.nn.Module, options: Mapping[str, Any]) -> MutableModule:

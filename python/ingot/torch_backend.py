@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -39,6 +39,7 @@ def backend(module: GraphModule, example_inputs: Sequence[Any], *, mode: str | N
     try:
         settings = Settings.parse({} if options is None else options)
         _check_mode(mode)
+        keep_weights(settings)
         return _compile_aot(module, example_inputs, settings, reports)
     except Error as error:
         raise _as_torch_error(error) from error
@@ -123,6 +124,16 @@ def _check_mode(mode: str | None) -> None:
         raise UserError(f'there is no mode "{mode}"; known are {", ".join(_MODES)}', code="INGOT-U002")
 
 
+def keep_weights(settings: Settings) -> None:
+    """What torch.compile returns has the weights of its model, also where the environment leaves them out of engines."""
+    if settings.compiler.setdefault("strip_engine_weights", "false") != "false":
+        raise UserError(
+            'option "strip_engine_weights" is for engines that are saved',
+            code="INGOT-U002",
+            advice="leave it out, or use ingot.compile and ingot.save",
+        )
+
+
 def _lower(
     graph: GraphModule, values: Sequence[Any], settings: Settings, reports: list[Report]
 ) -> Callable[[list], list]:
@@ -179,10 +190,9 @@ class _Lowered:
         return self(arguments)
 
     def _recover(self, error: BaseException) -> Callable[..., list]:
-        if not _shows_other_integers(error):
+        if not _shows_other_constants(error):
             raise error
-        self._take_integers()
-        return self._with_arguments
+        return self._with_arguments  # which meets the same error, with the arguments at hand
 
     def __call__(self, arguments: Sequence) -> list:
         staged = self._compiled.staged
@@ -197,20 +207,32 @@ class _Lowered:
         try:
             return self._compiled.call(arguments)
         except UserError as error:
-            if not _shows_other_integers(error):
+            if not _shows_other_constants(error):
                 raise
-        self._take_integers()
+            is_weight = error.code == _OTHER_WEIGHTS
+            self._recompile(self._take_values(arguments) if is_weight else self._take_integers())
         return self._call(arguments)
 
-    def _take_integers(self) -> None:
+    def _take_integers(self) -> list[Input]:
         """A buffer of integers, which engines hold as a constant, has changed: from now on all such buffers are arguments."""
         _log.info("recompiled, because a buffer that no engine can refit has changed")
-        self._inputs = [
+        return [
             Input(InputRole.USER, given.name)
             if given.data is not None and not given.data.is_floating_point()
             else given
             for given in self._inputs
         ]
+
+    def _take_values(self, arguments: Sequence) -> list[Input]:
+        """Weights that are constants of the engine have changed."""
+        _log.info("recompiled, because weights have changed that immutable_weights makes constants")
+        return [
+            given if given.data is None else replace(given, data=value)
+            for given, value in zip(self._inputs, arguments, strict=True)
+        ]
+
+    def _recompile(self, inputs: Sequence[Input]) -> None:
+        self._inputs = inputs
         report, staged = self._compiled.report, self._compiled.staged
         if staged is not None:
             staged.stop("recompiled")
@@ -230,8 +252,11 @@ class _Lowered:
             _log.info("torch runs %s (%s): %s %s", node.op, node.name, node.reason, node.source)
 
 
-def _shows_other_integers(error: BaseException) -> bool:
-    return isinstance(error, UserError) and error.code == "INGOT-U325"
+_OTHER_INTEGERS, _OTHER_WEIGHTS = "INGOT-U325", "INGOT-U327"
+
+
+def _shows_other_constants(error: BaseException) -> bool:
+    return isinstance(error, UserError) and error.code in (_OTHER_INTEGERS, _OTHER_WEIGHTS)
 
 
 def _boxed(call: Any) -> Any:
