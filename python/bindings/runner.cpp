@@ -22,22 +22,24 @@ class Runner {
  public:
   // `inputs`: positions of the engine's tensor inputs among the arguments. `weights`: (name, tensor, position
   // or -1), watched as `check_weights` says, with the help of `tensors` (None: each look goes through
-  // Python). `like`: a torch tensor; results are torch tensors, on its device if that is a GPU.
+  // Python). `like`: a torch tensor; results are torch tensors, on its device if that is a GPU. `contents`: a
+  // DeviceContents that looks at the bytes of weights on GPUs, or None.
   Runner(nb::object engine, std::vector<int> inputs, const nb::list& weights, nb::object like,
-         const std::string& check_weights, std::optional<TorchTensors> tensors)
+         const std::string& check_weights, std::optional<TorchTensors> tensors, nb::object contents)
       : engine_(std::move(engine)),
         session_(nb::cast<Session*>(engine_)),
         inputs_(std::move(inputs)),
         like_(std::move(like)),
         check_(parse_weight_check(check_weights)),
-        glances_(std::move(tensors), pairs_of(check_)) {
+        glances_(std::move(tensors), pairs_of(check_)),
+        contents_(std::move(contents)) {
     ArrayView view;
     view_array(like_, view, "like");
     if (view.tensor.device_type == INGOT_DEVICE_CUDA) gpu_ = view.tensor.device_id;
     for (const nb::handle row : weights) {
       const nb::tuple weight = nb::cast<nb::tuple>(row);
       weights_.emplace_back(nb::cast<std::string>(weight[0]), nb::borrow(weight[1]), nb::cast<int>(weight[2]),
-                            check_);
+                            check_, !contents_.is_none());
       glances_.add(weights_.back().position());
       expect(weights_.back().position());
       remember(weights_.size() - 1);
@@ -50,15 +52,13 @@ class Runner {
     Runner twin = *this;
     twin.engine_ = nb::module_::import_("copy").attr("deepcopy")(engine_, memo);
     twin.session_ = nb::cast<Session*>(twin.engine_);
+    if (!contents_.is_none()) twin.contents_ = contents_.attr("copy")();
     return twin;
   }
 
   // The next call refits all weights: its engine has others than the last call saw.
   void forget() {
-    for (size_t i = 0; i < weights_.size(); ++i) {
-      weights_[i].forget();
-      glances_.forget(i);
-    }
+    for (size_t i = 0; i < weights_.size(); ++i) forget_one(i);
   }
 
   // `sequence`: a tuple or a list.
@@ -72,8 +72,20 @@ class Runner {
   }
 
  private:
-  // If that fails, the next call tries again.
+  // First what torch and the host's memory tell, so that the look at a GPU's has the addresses of now.
   void refit_changed(const Arguments& arguments) {
+    const std::vector<size_t> seen = refit_seen(arguments);
+    if (contents_.is_none()) return;
+    nb::list bound;
+    for (const size_t i : seen) bound.append(nb::make_tuple(i, weights_[i].tensor()));
+    const nb::object others = contents_.attr("changed")(bound);
+    if (others.is_none()) return;
+    for (const nb::handle each : others) forget_one(nb::cast<size_t>(each));
+    refit_seen(arguments);
+  }
+
+  // The indices of the weights that changed. If that fails, the next call tries again.
+  std::vector<size_t> refit_seen(const Arguments& arguments) {
     std::vector<size_t> which;
     try {
       const nb::object changed = take_changed(arguments, which);
@@ -81,12 +93,15 @@ class Runner {
       if (changed.is_valid())
         engine_.attr("refit")(changed, nb::arg("partial") = true, nb::arg("keep") = true);
     } catch (...) {
-      for (const size_t i : which) {
-        weights_[i].forget();
-        glances_.forget(i);
-      }
+      for (const size_t i : which) forget_one(i);
       throw;
     }
+    return which;
+  }
+
+  void forget_one(size_t index) {
+    weights_[index].forget();
+    glances_.forget(index);
   }
 
   // A dict of the weights that differ, once there is one; `which`: their indices.
@@ -110,8 +125,8 @@ class Runner {
   }
 
   void remember(size_t index) {
-    if (check_ == WeightCheck::kFull) return;
     const WatchedWeight& weight = weights_[index];
+    if (check_ == WeightCheck::kFull && (contents_.is_none() || weight.state().on_host)) return;
     glances_.remember(index, weight.tensor(), weight.state(), weight.pieces());
   }
 
@@ -122,6 +137,7 @@ class Runner {
   std::optional<int32_t> gpu_;  // of `like_`
   WeightCheck check_;
   WeightGlances glances_;
+  nb::object contents_;
   std::vector<WatchedWeight> weights_;
   size_t argument_count_ = 0;  // that `inputs_` and `weights_` refer to
 };
@@ -178,9 +194,10 @@ void bind_runner(nb::module_& module) {
                   nb::arg("increment"));
   nb::class_<Runner>(module, "Runner")
       .def(nb::init<nb::object, std::vector<int>, const nb::list&, nb::object, const std::string&,
-                    std::optional<TorchTensors>>(),
+                    std::optional<TorchTensors>, nb::object>(),
            nb::arg("engine"), nb::arg("inputs"), nb::arg("weights"), nb::arg("like"),
-           nb::arg("check_weights") = "fast", nb::arg("tensors").none() = nb::none())
+           nb::arg("check_weights") = "fast", nb::arg("tensors").none() = nb::none(),
+           nb::arg("contents").none() = nb::none())
       .def("__deepcopy__", &Runner::copy, nb::arg("memo"))
       .def("forget", &Runner::forget)
       .def("__call__", &Runner::call, nb::arg("arguments"));

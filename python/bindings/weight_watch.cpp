@@ -51,8 +51,13 @@ size_t pairs_of(WeightCheck check) {
   return check == WeightCheck::kFast ? 4 : check == WeightCheck::kThorough ? 32 : 1;
 }
 
-WatchedWeight::WatchedWeight(std::string name, nb::object tensor, int position, WeightCheck check)
-    : pieces_(pairs_of(check)), check_(check), position_(position), name_(std::move(name)) {
+WatchedWeight::WatchedWeight(std::string name, nb::object tensor, int position, WeightCheck check,
+                             bool on_device)
+    : pieces_(pairs_of(check)),
+      check_(check),
+      on_device_(on_device),
+      position_(position),
+      name_(std::move(name)) {
   update(tensor);
 }
 
@@ -71,7 +76,7 @@ bool WatchedWeight::update(nb::handle tensor) {
   if (is_other) tensor_ = nb::borrow(tensor);
   seen_ = now;
   if (on_host) return take(bytes) || is_other;
-  if (check_ != WeightCheck::kFull) return is_other;
+  if (check_ != WeightCheck::kFull || on_device_) return is_other;
   const nb::object copy = tensor.attr("detach")().attr("cpu")();
   ArrayView host;
   view_array(copy, host, name_.c_str());

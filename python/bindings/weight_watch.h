@@ -29,7 +29,7 @@ size_t pairs_of(WeightCheck check);  // of pieces that are compared
 // WeightGlances comes first: this one asks Python for the version.
 class WatchedWeight {
  public:
-  WatchedWeight(std::string name, nb::object tensor, int position, WeightCheck check);
+  WatchedWeight(std::string name, nb::object tensor, int position, WeightCheck check, bool on_device);
 
   const std::string& name() const { return name_; }
   int position() const { return position_; }  // among the call's arguments; -1: not passed at calls
@@ -49,6 +49,7 @@ class WatchedWeight {
   std::vector<WeightPieces> pieces_;
   uint64_t hash_ = 0;  // of kFull
   WeightCheck check_;
+  bool on_device_;
   int position_;
   WeightState seen_;
   std::string name_;

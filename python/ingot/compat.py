@@ -31,6 +31,7 @@ PRIVATE_NAMES = {
     "torch._dynamo.utils.graph_break_reasons": "reports of torch.compile have no graph breaks",
     "torch._C._dispatch_get_all_op_names": "operators of libraries that are imported late are not decomposed",
     "torch._subclasses.fake_tensor.unset_fake_temporarily": "models on a GPU cannot be compiled by torch.compile",
+    "torch.cuda._compile_kernel": "of weights on a GPU only check_weights='full' notices writes through .data",
     "torch._C._len_torch_dispatch_stack": "compiled modules cannot be traced by torch.export",
     "torch._subclasses.fake_tensor.FakeTensor": "compiled modules cannot be traced by torch.export",
     "torch._C._jit_pass_inline": "TorchScript models that call functions cannot be compiled",
@@ -161,6 +162,10 @@ def traced_parameters() -> list[torch.Tensor]:
     """Real tensors that AOT put before the example inputs (prepare_freezing), in order."""
     context = torch._guards.TracingContext.try_get()
     return list((context and context.params_flat) or [])
+
+
+def compile_kernel() -> Callable[..., Callable[..., None]] | None:
+    return find("torch.cuda._compile_kernel")
 
 
 def shorten_traceback_class() -> type[BaseException] | None:

@@ -27,11 +27,11 @@ class MutableModule(torch.nn.Module):
     """Runs `model` compiled, and remains the model: attributes, parameters, state dict and methods are the model's own.
 
     A call notices what happened to the model since the last one, and never answers with old weights: after `load_state_dict`,
-    in-place updates and replaced parameters (a LoRA merge, say) it refits its engines, and after a change of shapes, submodules, forward hooks
-    or attributes that the model reads it recompiles.
+    in-place updates and replaced parameters (a LoRA merge, say) it refits its engines, and after a change of shapes, submodules,
+    forward hooks or attributes that the model reads it recompiles.
     check_weights: how a call notices writes through `.data` or numpy, of which tensors keep no trace: "thorough" compares 64 pieces
     of 16 bytes spread over each weight, which a write of a few elements of a large one can miss, "fast" 8, "full" a hash of all bytes.
-    Of weights on a GPU only "full" notices such writes: `layer.weight.add_(delta)` leaves a trace, `layer.weight.data += delta` none.
+    Of weights on a GPU, "fast" compares nothing; the other two make hashes there, for which the call waits.
     options: as of torch.compile(model, backend="ingot", options=...). Calls compute no gradients.
     """
 

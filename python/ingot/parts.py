@@ -13,6 +13,7 @@ from torch.fx import GraphModule, Node
 
 from ingot import _core, ranks, session, watching
 from ingot.capture import Capture, Input
+from ingot.device_contents import contents_of
 from ingot.errors import InternalError, UnsupportedError, UserError
 from ingot.kinds import InputRole
 from ingot.partition import PartCall
@@ -54,8 +55,9 @@ def build_runner(capture: Capture, inputs: Sequence[Input], settings: Settings, 
         (given.name, given.data, position) for position, given in enumerate(inputs) if given.data is not None
     ]
     runner = _core.Runner(
-        engine, tensors, weights, like, settings.check_weights, watching.tensors() if weights else None
-    )
+        engine, tensors, weights, like, settings.check_weights, watching.tensors() if weights else None,
+        contents_of([row[1] for row in weights], settings.check_weights),
+    )  # fmt: skip
     built = Built(runner, engine, json.loads(report))
     if settings.first_level is not None:
         _refuse_groups(engine)

@@ -64,11 +64,29 @@ def values_of(source: Any) -> dict[str, Any]:
             code="INGOT-U006",
             advice="pass {name: tensor}, a module, an ExportedProgram, or the path of a .safetensors or .pt2 file",
         )
-    return {name: _on_host(value) for name, value in source.items()}
+    return {_text_of(name): _on_host(name, value) for name, value in source.items()}
 
 
-def _on_host(value: Any) -> Any:
-    return value.detach().cpu() if hasattr(value, "detach") else value
+def _text_of(name: Any) -> str:
+    if isinstance(name, str):
+        return name
+    raise UserError(f"new weights have names, and {name!r} is {kind_of(name)}", code="INGOT-U006")
+
+
+def _on_host(name: str, value: Any) -> Any:
+    if not hasattr(value, "detach"):
+        if not isinstance(value, (int, float, complex, memoryview)) and not hasattr(value, "__array__"):
+            raise UserError(f"the new value of {name!r} is {kind_of(value)}, not a tensor", code="INGOT-U006")
+        return value
+    if value.device.type == "meta":
+        raise UserError(f"the new value of {name!r} has no data: it is on the meta device", code="INGOT-U006")
+    if value.layout is not sys.modules["torch"].strided:
+        raise UserError(
+            f"the new value of {name!r} is a tensor of {value.layout}",
+            code="INGOT-U006",
+            advice="pass value.to_dense()",
+        )
+    return value.detach().cpu()
 
 
 def refit_core(
@@ -170,7 +188,7 @@ def refit_engines(
     pairs = []
     for engine in module.compiled.engines:
         chosen = {name: value for name, value in values.items() if engine.knows_tensor(name)}
-        if not chosen:
+        if not chosen and partial:
             continue
         twin = copy.deepcopy(engine)
         twin.refit(chosen, partial, True, ranks.rank_text(None))

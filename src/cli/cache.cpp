@@ -5,6 +5,7 @@
 
 #include <ctime>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "cli/commands.h"
 #include "cli/output_file.h"
@@ -27,9 +28,10 @@ Json listing(const CacheCommand& command) {
 
 void print_json(const Json& json) { fmt::print("{}\n", json.dump(2)); }
 
-void collect(const CacheCommand& command, uint64_t bytes) {
+// Without `bytes` to what builds may keep.
+void collect(const CacheCommand& command, std::optional<uint64_t> bytes) {
   const Json before = listing(command);
-  check(ingot_cache_collect(folder_of(command), bytes));
+  check(ingot_cache_collect(folder_of(command), bytes.value_or(before["limit"].get<uint64_t>())));
   const Json after = listing(command);
   const size_t removed =
       before["entries"].size() - std::min(before["entries"].size(), after["entries"].size());

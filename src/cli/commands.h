@@ -111,10 +111,10 @@ struct BisectCommand {
   Tolerance tolerance;
 };
 struct CacheCommand {
-  std::string folder;  // "": that of the environment
-  std::string key;     // of `why`
-  std::string file;    // of `bundle`, `unbundle` and `keygen`
-  uint64_t bytes = 0;  // of `gc`
+  std::string folder;             // "": that of the environment
+  std::string key;                // of `why`
+  std::string file;               // of `bundle`, `unbundle` and `keygen`
+  std::optional<uint64_t> bytes;  // of `gc`
   bool json = false;
 };
 struct OptCommand {

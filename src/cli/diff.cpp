@@ -36,9 +36,28 @@ Json names_only_in(const std::map<std::string, std::string>& items,
   return names;
 }
 
+// Of all levels, whichever this machine runs.
+std::map<std::string, std::string> kernels_of(const Json& engine) {
+  if (engine["levels"].empty()) return by_id(engine["kernels"], "key", "name");
+  std::map<std::string, std::string> kernels;
+  for (const Json& level : engine["levels"]) {
+    const auto name = [&](const Json& image) {
+      return Json(fmt::format("{} ({})", image["name"].get<std::string>(), level["cpu"].get<std::string>()));
+    };
+    for (const Json& image : level["images"]) kernels.emplace(image["key"], name(image).dump());
+  }
+  return kernels;
+}
+
+// How many steps each level has.
+Json steps_of(const Json& engine) {
+  Json steps = Json::object();
+  for (const Json& level : engine["levels"]) steps[level["cpu"].get<std::string>()] = level["steps"];
+  return steps;
+}
+
 Json compare_kernels(const Json& old_engine, const Json& new_engine) {
-  const auto before = by_id(old_engine["kernels"], "key", "name"),
-             after = by_id(new_engine["kernels"], "key", "name");
+  const auto before = kernels_of(old_engine), after = kernels_of(new_engine);
   const Json removed = names_only_in(before, after), added = names_only_in(after, before);
   return {{"removed", removed}, {"added", added}, {"same", after.size() - added.size()}};
 }
@@ -98,7 +117,7 @@ Json compare_plans(const Json& old_engine, const Json& new_engine) {
     const auto number = [](const Json& value) { return value.is_array() ? Json(value.size()) : value; };
     rows[name] = {{"old", number(before)}, {"new", number(after)}};
   }
-  rows["same"] = old_engine["main"] == new_engine["main"];
+  rows["same"] = old_engine["main"] == new_engine["main"] && steps_of(old_engine) == steps_of(new_engine);
   return rows;
 }
 

@@ -279,10 +279,9 @@ void add_cache(CLI::App& app, CacheCommand& command) {
       ->required();
   add("verify", "Check every byte, and remove damaged entries", &ingot::cli::cache_verify);
   add("gc", "Remove the least recently used entries", &ingot::cli::cache_collect)
-      ->add_option("--size", command.bytes, "how much may stay")
+      ->add_option("--size", command.bytes, "how much may stay (default: INGOT_ENGINE_CACHE_SIZE)")
       ->type_name("bytes")
-      ->check(&check_bytes)
-      ->required();
+      ->check(&check_bytes);
   add("clear", "Remove all entries", &ingot::cli::cache_clear);
   add("bundle", "Write all entries to one file, for machines that build the same models",
       &ingot::cli::cache_bundle)

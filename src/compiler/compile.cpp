@@ -93,12 +93,39 @@ std::filesystem::path tactic_file(const CompileOptions& options, const CompileHo
   return disk != nullptr && disk->is_usable() ? disk->folder() / "tactics.txt" : std::filesystem::path();
 }
 
+// A file of ours in the cache is like its entries: a damaged one goes, with a line of the log. One that was
+// named is the user's, and may be another kind of file by mistake.
+TacticTable tactics_of(const CompileOptions& options, const CompileHooks& hooks) {
+  const std::filesystem::path file = tactic_file(options, hooks);
+  if (file.empty()) return {};
+  try {
+    return read_tactics(file);
+  } catch (const UserError& error) {
+    if (!options.tactic_file.empty()) throw;
+    hooks.cache_use.report()(fmt::format("cache: {}; it is removed", error.details().message));
+    std::error_code failure;
+    if (hooks.cache_use.disk_policy != WritePolicy::kReadOnly) std::filesystem::remove(file, failure);
+  }
+  return {};
+}
+
+// What cannot be kept is timed again the next time.
+void keep_tactics(const CompileOptions& options, const CompileHooks& hooks, const TacticTable& found) {
+  if (options.tactic_file.empty() && hooks.cache_use.disk_policy == WritePolicy::kReadOnly) return;
+  const std::filesystem::path file = tactic_file(options, hooks);
+  if (file.empty()) return;
+  try {
+    add_tactics(file, found);
+  } catch (const UserError& error) {
+    hooks.cache_use.report()(fmt::format("cache: what was timed is not kept: {}", error.details().message));
+  }
+}
+
 KnownTactics known_tactics(const CompileOptions& options, const CompileHooks& hooks) {
   if (!options.target.times_tactics()) return {};
-  const std::filesystem::path file = tactic_file(options, hooks);
   const Executor* executor = find_executor(hooks, options.target);
   const Image image{.target = options.target.backend + ":" + options.target.device};
-  return {.table = file.empty() ? TacticTable() : read_tactics(file),
+  return {.table = tactics_of(options, hooks),
           .processor = executor != nullptr ? executor->processor() : "",
           .can_time = executor != nullptr && executor->missing(image).empty()};
 }
@@ -118,11 +145,7 @@ void tune_steps(EngineData& engine, std::span<const TunableStep> steps, const Bu
   if (steps.empty()) return;
   build.phases.begin("time tactics");
   TacticTable found;
-  const auto keep = [&] {
-    if (options.tactic_file.empty() && hooks.cache_use.disk_policy == WritePolicy::kReadOnly) return;
-    const std::filesystem::path file = tactic_file(options, hooks);
-    if (!file.empty()) add_tactics(file, found);
-  };
+  const auto keep = [&] { keep_tactics(options, hooks, found); };
   const Tuning tuning{*hooks.host,           hooks.gpu,  build.phases, options.target.level,
                       build.known.processor, hooks.quiet};
   try {
@@ -132,6 +155,7 @@ void tune_steps(EngineData& engine, std::span<const TunableStep> steps, const Bu
     throw;
   }
   keep();
+  if (hooks.cache_use.problems != nullptr) hooks.cache_use.problems->check();
 }
 
 Split run_passes(const Graph& graph, PassRunner& runner, const Build& build) {

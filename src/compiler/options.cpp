@@ -147,6 +147,20 @@ void set_levels(CompileOptions& options, std::string_view name, std::string_view
   if (levels.size() == 1) options.levels.clear();
 }
 
+// After `cpu`, which names the device if the backend is the host and no other device is named here.
+void set_device(CompileOptions& options, std::string_view name, std::string_view value) {
+  const size_t colon = std::min(value.find(':'), value.size());
+  Target& target = options.target;
+  target.backend = value.substr(0, colon);
+  const std::string device(value.substr(std::min(colon + 1, value.size())));
+  const bool has_processor = target.backend == "cpu" && !target.host_device.empty();
+  if (has_processor && device.empty()) return;
+  if (has_processor && options.levels.empty() &&
+      parse_cpu_features(device) != parse_cpu_features(target.host_device))
+    refuse(name, value, fmt::format("cpu, since the option \"cpu\" is {}", target.host_device));
+  target.device = device;
+}
+
 // After all options are known.
 void check_levels(CompileOptions& options) {
   if (options.levels.empty()) return;
@@ -228,11 +242,7 @@ constexpr std::array kRows = {
     Row{{"device", "backend[:device]", "cpu",
          "backend and device in one: cpu, cpu:x86-64-v3, cuda, cuda:sm_90a; which GPU of this machine: "
          "`gpu`"},
-        [](CompileOptions& o, View, View value) {
-          const size_t colon = std::min(value.find(':'), value.size());
-          o.target.backend = value.substr(0, colon);
-          o.target.device = value.substr(std::min(colon + 1, value.size()));
-        }},
+        [](CompileOptions& o, View name, View value) { set_device(o, name, value); }},
     Row{{"disable_passes", "entries", "",
          "what does not run, separated by commas: PASS, or PASS.RULE, or for some nodes PASS@NODES; rules "
          "and "

@@ -163,6 +163,18 @@ void write_conditions(JsonWriter& json, const EngineData& engine) {
   json.end_array();
 }
 
+void write_images(JsonWriter& json, std::string_view name, const EngineData& engine) {
+  json.key(name).begin_array();
+  for (const Image& image : engine.images) {
+    json.begin_object()
+        .field("name", image.kernel)
+        .field("target", image.target)
+        .field("bytes", image.code.size());
+    json.field("key", hex(image.key)).end_object();
+  }
+  json.end_array();
+}
+
 // Those of an engine with several; `missing` is empty where this machine can run the level.
 void write_levels(JsonWriter& json, const EngineData& engine) {
   json.key("levels").begin_array();
@@ -173,7 +185,9 @@ void write_levels(JsonWriter& json, const EngineData& engine) {
       json.begin_object().field("cpu", level_name(level->target)).field("target", level->target);
       json.field("kernels", level->images.size()).field("code_bytes", code);
       json.field("key_sha256", hex(digest(as_bytes(level->key)))).field("missing", missing_for(*level));
-      json.field("is_used", level == &engine).end_object();
+      json.field("is_used", level == &engine).field("steps", level->main.steps.size());
+      write_images(json, "images", *level);
+      json.end_object();
     }
   }
   json.end_array();
@@ -241,15 +255,8 @@ void write_weights(JsonWriter& json, const EngineData& engine) {
 }
 
 void write_kernels(JsonWriter& json, const EngineData& engine) {
-  json.key("kernels").begin_array();
-  for (const Image& image : engine.images) {
-    json.begin_object()
-        .field("name", image.kernel)
-        .field("target", image.target)
-        .field("bytes", image.code.size());
-    json.field("key", hex(image.key)).end_object();
-  }
-  json.end_array().key("nodes").begin_array();
+  write_images(json, "kernels", engine);
+  json.key("nodes").begin_array();
   for (const NodeRecord& node : engine.nodes) {
     json.begin_object()
         .field("name", node.name)

@@ -65,11 +65,11 @@ class SourceChecks {
                                                 to_string(source.dtype, source.shape),
                                                 to_string(value.dtype, value.shape)));
     const auto [entry, is_new] = found_.emplace(index, own);
+    const std::string& first = names_.emplace(index, name).first->second;
     if (is_new || have_equal_bytes(entry->second.view, value)) return;
     throw UserError(
         "INGOT-U326",
-        fmt::format("the model uses one tensor as '{}' and '{}', but their new values differ", source.name,
-                    name),
+        fmt::format("the model uses one tensor as '{}' and '{}', but their new values differ", first, name),
         "pass one value for both; a model whose weights are no longer tied has to be built again");
   }
 
@@ -129,6 +129,7 @@ class SourceChecks {
   std::map<std::string_view, size_t> sources_;
   std::map<std::string_view, const OtherTensor*> others_;
   NewSources found_;
+  std::map<size_t, std::string> names_;  // that their values were given for, the first ones
 };
 
 void collect_weights(const Program& program, std::set<size_t>& ids) {

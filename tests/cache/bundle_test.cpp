@@ -76,5 +76,21 @@ TEST(ExplainMiss, NamesTheFirstLineThatDiffers) {
               HasSubstr("has 'z' where this one has nothing"));
 }
 
+TEST(ExplainMiss, NamesTheWordsThatDiffer) {
+  const TemporaryFolder folder;
+  DiskStore store = store_in(folder.path() / "cache");
+  const auto key = [](std::string_view target) {
+    return make_key(EntryKind::kEngine, fmt::format("ingot 1\ntarget {}, code 1\ngraph\n", target));
+  };
+  store.put(key("cpu:v4 level=3 numerics=default"), bytes_of(1));
+  store.put(key("cpu:v3 level=3 numerics=default"), bytes_of(1));  // more recent, and less similar
+  const auto miss = [&](std::string_view target) { return explain_miss(store, key(target)); };
+  EXPECT_THAT(miss("cpu:v4 level=1 numerics=default"),
+              HasSubstr("has 'target ... level=3' where this one has 'target ... level=1'"));
+  EXPECT_THAT(miss("cpu:v2 level=3 numerics=default"), HasSubstr("where this one has 'target cpu:v2'"));
+  EXPECT_THAT(miss("cpu:v4 level=3 sparse numerics=default"),
+              HasSubstr("has 'target ...' where this one has 'target ... sparse'"));
+}
+
 }  // namespace
 }  // namespace ingot::core

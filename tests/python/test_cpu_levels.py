@@ -318,6 +318,30 @@ def test_the_commands(files: Callable[[str], Path], tmp_path: Path, here: str) -
     assert "target differ" not in compared.stdout
 
 
+def test_a_comparison_has_the_kernels_of_all_levels(files: Callable[[str], Path]) -> None:
+    def kernels(path: Path, *other: Path) -> dict[str, Any]:
+        return json.loads(run("diff", path, *other, "--json").stdout)["kernels"]
+
+    both, low, high = (files(cpu) for cpu in ("x86-64-v3,x86-64-v4", "x86-64-v3", "x86-64-v4"))
+    counts = {path: kernels(path, path)["same"] for path in (both, low, high)}
+    assert counts[both] == counts[low] + counts[high]
+    for path in (low, high):
+        compared = kernels(path, both)
+        assert compared["same"] == counts[path]
+        assert compared["removed"] == []
+        assert len(compared["added"]) == counts[both] - counts[path]
+    assert all(name.endswith(" (x86-64-v4)") for name in kernels(low, both)["added"])
+
+
+@pytest.mark.parametrize("cpu", ["x86-64-v3", ["x86-64-v3"], "native"], ids=str)
+def test_the_device_cpu_is_the_processor_that_is_named(cpu: Any, x: torch.Tensor) -> None:
+    alone = ingot.build(exported(model(), x), cpu=cpu)
+    for device in ("cpu", torch.device("cpu"), f"cpu:{level_of(alone)}"):
+        assert ingot.build(exported(model(), x), cpu=cpu, device=device).to_bytes() == alone.to_bytes()
+    with pytest.raises(ingot.UserError, match="INGOT-U002"):
+        ingot.build(exported(model(), x), cpu="x86-64-v3", device="cpu:x86-64-v4")
+
+
 def test_build_reports_each_level(files: Callable[[str], Path], tmp_path: Path) -> None:
     files("x86-64-v3")
     done = run(

@@ -238,3 +238,35 @@ def test_the_command_line(tmp_path: Path) -> None:
     assert refit("--weights", "1.safetensors", "--partial").returncode == 0
     twice = refit("--weights", "1.safetensors", "--weights", "1.safetensors")
     assert (twice.returncode, "both have" in twice.stderr) == (1, True)
+
+
+def test_nothing_is_not_a_set_of_all_weights() -> None:
+    model = torch.nn.Linear(4, 4).eval()
+    module = ingot.compile(model, inputs=[torch.randn(2, 4)])
+    for target in (module, module.engine):
+        with pytest.raises(ingot.UserError, match="INGOT-U324"):
+            target.refit({})
+        target.refit({}, partial=True)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [None, "text", torch.empty(4, 4, device="meta"), torch.eye(4).to_sparse()],
+    ids=["none", "text", "meta", "sparse"],
+)
+def test_what_is_no_tensor_with_data_is_refused(value: object) -> None:
+    model = torch.nn.Linear(4, 4).eval()
+    module = ingot.compile(model, inputs=[torch.randn(2, 4)])
+    for target in (module, module.engine):
+        with pytest.raises(ingot.UserError, match=r"INGOT-U006.*'weight'"):
+            target.refit({"weight": value}, partial=True)
+        with pytest.raises(ingot.UserError, match=r"INGOT-U006.*names"):
+            target.refit({3: torch.eye(4)}, partial=True)
+
+
+def test_the_error_of_tied_weights_has_both_names() -> None:
+    model = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Linear(4, 4)).eval()
+    model[1].weight = model[0].weight
+    module = ingot.compile(model, inputs=[torch.randn(2, 4)])
+    with pytest.raises(ingot.UserError, match=r"INGOT-U326.*'0\.weight' and '1\.weight'"):
+        module.refit({"0.weight": torch.eye(4), "1.weight": torch.ones(4, 4)}, partial=True)

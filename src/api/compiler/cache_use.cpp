@@ -11,6 +11,7 @@
 #include "api/runtime/host_access.h"
 #include "servers/open_server_tier.h"
 #include "servers/server_address.h"
+#include "support/environment.h"
 #include "support/error.h"
 
 namespace ingot::core::api {
@@ -33,6 +34,10 @@ std::shared_ptr<DiskStore> disk_of(const CacheOptions& options, WritePolicy poli
   const bool is_read_only = policy == WritePolicy::kReadOnly;
   const auto access = is_read_only ? Host::Access::kReadOnly : Host::Access::kReadWrite;
   if (options.folder.empty()) {
+    if (own == nullptr && environment_variable("INGOT_ENGINE_CACHE_DIR") != "off")
+      report(
+          "cache: nothing is kept on disk, since there is no home directory: set HOME or "
+          "INGOT_ENGINE_CACHE_DIR to a folder");
     if (own == nullptr || (!options.strict && !is_read_only)) return own;
     return host().open_disk_store(own->folder(), own->limit(), report, access);
   }

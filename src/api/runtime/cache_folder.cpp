@@ -28,6 +28,7 @@ class OpenStore {
     if (folder == nullptr && own == nullptr)
       throw UserError("INGOT-U022", "this process has no cache on disk",
                       "give a folder, or set INGOT_ENGINE_CACHE_DIR");
+    create = create || folder == nullptr;  // as a build would: a cache that has not been used is empty
     const uint64_t limit = own == nullptr ? HostOptions{}.cache_limit : own->limit();
     store_.emplace(DiskStoreOptions{.folder = folder == nullptr ? own->folder() : to_path(folder),
                                     .create = create,
