@@ -141,5 +141,6 @@ def contents_of(tensors: Sequence[torch.Tensor], check: str) -> DeviceContents |
     if check == "fast" or len(devices) != 1 or _kernel(*devices) is None:
         return None
     contents = DeviceContents(on_gpu, check == "full")
-    contents.changed([])
+    with compat.with_real_tensors():  # torch traces while it compiles
+        contents.changed([])
     return contents

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cache/bundle.h"
 
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 
 #include <cstring>
