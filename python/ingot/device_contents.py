@@ -111,6 +111,8 @@ class DeviceContents:
         for index, tensor in bound:
             if index in self.weights:
                 self.weights[index] = tensor
+        if bound or self._rows is None:
+            self._place()
         seen, self._seen = self._seen, self._hashes()
         if seen is None:
             return None
@@ -118,13 +120,21 @@ class DeviceContents:
         others = zip(self.weights, torch.ne(self._seen, seen).tolist(), strict=True)
         return [index for index, is_other in others if is_other and index not in taken] or None
 
-    def _hashes(self) -> torch.Tensor:
-        device = next(iter(self.weights.values())).device
+    def _place(self) -> None:
+        """Weights that nobody bound again are where they were."""
         places = [(tensor.data_ptr(), extent(tensor)) for tensor in self.weights.values()]
-        if self._rows is None or places != self._places:
-            rows = [row for k, place in enumerate(places) for row in rows_of(k, *place, self.whole)]
-            self._places, self._rows = places, torch.tensor(rows or [(0, 0, 0, 0)]).to(device)
-        hashes = torch.zeros(len(places), dtype=torch.int64, device=device)
+        if self._rows is not None and places == self._places:
+            return
+        rows = [row for k, place in enumerate(places) for row in rows_of(k, *place, self.whole)]
+        self._places, self._rows = places, torch.tensor(rows or [(0, 0, 0, 0)]).to(self._device)
+
+    @property
+    def _device(self) -> torch.device:
+        return next(iter(self.weights.values())).device
+
+    def _hashes(self) -> torch.Tensor:
+        device = self._device
+        hashes = torch.zeros(len(self._places), dtype=torch.int64, device=device)
         count = len(self._rows)
         with torch.cuda.device(device):
             kernel = _kernel(device.index)

@@ -3,15 +3,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
+import ctypes
 import itertools
+import zlib
 from collections.abc import Callable
 
 import ingot
 import pytest
 import torch
 from gpu_targets import needs_gpu
-from ingot.device_contents import PIECES, extent, rows_of
+from ingot import device_contents
+from ingot.device_contents import PIECES, DeviceContents, extent, rows_of
 from model_changes import CHANGES, IDS, Model, compare
 from torch import nn
 
@@ -45,6 +49,37 @@ def test_the_extent_of_views() -> None:
     assert [extent(each) for each in (base, base.t(), base[:, :2], base[2], base[:0], base[0, 0])] == [
         192, 192, 176, 24, 0, 4,
     ]  # fmt: skip
+
+
+def sum_rows(grid: tuple, block: tuple, args: list) -> None:
+    """In place of the kernel, of memory of the host."""
+    rows, _, hashes = args
+    for address, size, weight, start in rows.tolist():
+        hashes[weight] += zlib.crc32(ctypes.string_at(address, size), start)
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_weights_are_followed_where_they_go(whole: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(device_contents, "_kernel", lambda device: sum_rows)
+    monkeypatch.setattr(torch.cuda, "device", contextlib.nullcontext)
+    monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: False)
+    weights = {index: torch.randn(64, 48) for index in (1, 4, 5)}
+    contents = DeviceContents(dict(weights), whole)
+    assert contents.changed([]) is None  # the first look
+    assert contents.changed([]) is None
+    weights[4] += 1
+    twin = contents.copy()
+    assert contents.changed([]) == [4]
+    assert contents.changed([]) is None
+    assert twin.changed([]) == [4]
+    moved = torch.randn(96, 64).t()
+    weights[1] += 1
+    assert contents.changed([(5, moved), (2, moved)]) == [1]  # 2 is on the host
+    weights[5] += 1
+    assert contents.changed([]) is None
+    moved[0, 0] += 1
+    assert contents.changed([]) == [5]
+    assert twin.changed([]) == [1, 5]
 
 
 @needs_gpu
