@@ -176,10 +176,18 @@ class Report:
         for number, segment in enumerate(self.segments):
             lines.append(f"segment {number}: {segment}")
             lines += [f"  {node}" for node in segment.nodes if segment.backend == "torch" or node.slow]
+        lines += [_folded_text(build["folded_weights"]) for build in self.builds if "folded_weights" in build]
         lines += [f"stage: {stage}" for stage in self.stages]
         lines += [f"fallback: {trial}" for trial in self.trials]
         lines += [f"graph break: {each}" for each in self.breaks]
         return "\n".join(lines)
+
+
+def _folded_text(folded: Mapping[str, int]) -> str:
+    return (
+        f"immutable weights: the build computed {_counted(folded['operators'], 'operator')} of constants, "
+        f"and {_counted(folded['numbers'], 'constant')} are one number everywhere"
+    )
 
 
 def _counted(count: int, thing: str) -> str:

@@ -73,6 +73,15 @@ void print_precisions(const nlohmann::json& nodes) {
   for (const auto& [what, count] : counts) fmt::print("  precision: {} in {}\n", count, what);
 }
 
+void print_folded(const nlohmann::json& report) {
+  if (!report.contains("folded_weights")) return;
+  const auto& folded = report["folded_weights"];
+  fmt::print(
+      "  immutable weights: the build computed {} operators of constants, and {} constants are one number "
+      "everywhere\n",
+      folded.value("operators", 0), folded.value("numbers", 0));
+}
+
 // A page shows what the passes did, so the build must not take the engine from a cache unless it is told to.
 void prepare_report(const std::string& path, const std::string& output,
                     std::map<std::string, std::string>& options) {
@@ -146,6 +155,7 @@ void build(const BuildCommand& command) {
     for (const auto& entry : json["disabled_without_node"])
       fmt::print("  disable_passes: the model has no node for \"{}\"\n", entry.get<std::string>());
     print_tuning(json["tuning"]);
+    print_folded(json);
     for (const auto& repeats : json["repeats"]) {
       const auto path = repeats["path"].get<std::string>();
       fmt::print("  {}: {} layers, {} distinct\n", path.empty() ? "the model" : path,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,12 @@ struct TuningReport {
   std::string note;                    // why nothing was timed, where the level asks for it
 };
 
+// What immutable_weights saved: operators of constants that the build computed, and so no load or call, and
+// weights (and other constants) that are one number everywhere, of which nothing is stored.
+struct FoldedWeights {
+  size_t operators = 0, numbers = 0;
+};
+
 // What a build did, for reports: filled as far as it got.
 struct BuildReport {
   size_t kernels = 0;                    // steps with an image
@@ -34,7 +41,8 @@ struct BuildReport {
   std::vector<std::string> unused_backend_of;  // patterns that fit none of its nodes
   NodeReports nodes;
   TuningReport tuning;
-  int64_t arena_bytes = 0;  // at the typical sizes
+  std::optional<FoldedWeights> folded;  // with immutable_weights
+  int64_t arena_bytes = 0;              // at the typical sizes
   int64_t arena_lower_bound = 0;
 };
 

@@ -21,6 +21,7 @@
 #include "engine/group_uses.h"
 #include "engine/validate_engine.h"
 #include "importers/aten/import.h"
+#include "ir/constant.h"
 #include "ops/bounds.h"
 #include "partition/partition.h"
 #include "passes/check_disabled.h"
@@ -158,6 +159,16 @@ void tune_steps(EngineData& engine, std::span<const TunableStep> steps, const Bu
   if (hooks.cache_use.problems != nullptr) hooks.cache_use.problems->check();
 }
 
+FoldedWeights folded_weights(std::span<const PassRunner::Timing> passes) {
+  FoldedWeights folded;
+  for (const PassRunner::Timing& pass : passes) {
+    if (pass.name != "fold_constants") continue;
+    for (const Rewrite& rewrite : pass.rewrites)
+      ++(rewrite.op == ops::constant.name ? folded.numbers : folded.operators);
+  }
+  return folded;
+}
+
 Split run_passes(const Graph& graph, PassRunner& runner, const Build& build) {
   build.phases.begin("simplify");
   Split split = runner.run(Stage::kSimplify, split_for_passes(graph));
@@ -168,6 +179,7 @@ Split run_passes(const Graph& graph, PassRunner& runner, const Build& build) {
   for (const Stage stage : {Stage::kLayout, Stage::kHoist, Stage::kFuse, Stage::kJoin})
     split = runner.run(stage, std::move(split));
   build.report.passes = runner.timings();
+  if (build.options.immutable_weights) build.report.folded = folded_weights(build.report.passes);
   return split;
 }
 

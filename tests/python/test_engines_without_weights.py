@@ -156,6 +156,24 @@ def test_immutable_weights_refuse_a_refit_with_the_reason() -> None:
     torch.testing.assert_close(module(x), model(x))
 
 
+def test_immutable_weights_say_what_they_saved() -> None:
+    x, model = torch.randn(2, 3, 8, 8), torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3), torch.nn.BatchNorm2d(4))
+    model.eval()
+    model[1].running_var.uniform_(1, 2)
+    fixed = ingot.compile(model, inputs=[x], immutable_weights=True, engine_cache_dir="off")
+    torch.testing.assert_close(fixed(x), model(x))
+    folded = fixed.report.builds[0]["folded_weights"]
+    assert folded["operators"] > 0  # the norm is part of the convolution's weights
+    assert folded["numbers"] == 3  # its weight, bias and mean are as they began
+    assert (
+        f"immutable weights: the build computed {folded['operators']} operators of constants, "
+        "and 3 constants are one number everywhere"
+    ) in str(ingot.report(fixed))
+    mutable = ingot.compile(model, inputs=[x], engine_cache_dir="off")
+    assert "folded_weights" not in mutable.report.builds[0]
+    assert "immutable" not in str(ingot.report(mutable))
+
+
 def test_an_option_without_a_value_is_true_on_the_command_line(tmp_path: Path) -> None:
     model, x = made("mlp", 1), MODELS["mlp"][1]
     model_file = as_pt2(model, x, tmp_path)

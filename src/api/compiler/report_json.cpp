@@ -128,6 +128,12 @@ void write_report(JsonWriter& json, const BuildReport& report) {
   json.field("is_from_cache", report.is_from_cache);
   json.field("verified_kernels", report.verified_kernels);
   write_tuning(json, report.tuning);
+  if (report.folded) {
+    json.key("folded_weights").begin_object();
+    json.field("operators", report.folded->operators);
+    json.field("numbers", report.folded->numbers);
+    json.end_object();
+  }
   write_objects(json.key("slow"), report.slow);
   write_objects(json.key("precisions"), report.nodes.precisions);
   write_objects(json.key("not_fused"), report.nodes.refusals);
