@@ -8,7 +8,7 @@ import math
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -27,6 +27,9 @@ from ingot.quantization import batch_norms
 from ingot.reporting import short_path
 from ingot.rewriting import rewritten
 from ingot.wide_interpreter import WideInterpreter
+
+_QUANTIZE = "quantized_decomposed.quantize_per_tensor.default"
+_KEEPS_ORDER = ("aten.max_pool2d.default", "aten.relu.default", "aten.hardtanh.default", "aten.clamp.default")
 
 
 @dataclass(frozen=True)
@@ -146,6 +149,7 @@ class _Step:
 
     value: torch.Tensor
     records: Sequence[Mapping[str, str]]  # of the nodes that it computes
+    node: str = ""  # that has this value, if it is not the last of them
     difference: torch.Tensor | None = None  # from its reference: the error of its own
     error: float = math.inf
     own_error: float = math.inf
@@ -154,8 +158,8 @@ class _Step:
 
     @property
     def name(self) -> str:
-        """Of the last node that it computes."""
-        return self.records[-1]["name"]
+        """Of the last node that it computes, or for integers of the one that was quantized."""
+        return self.node or self.records[-1]["name"]
 
     @property
     def nodes(self) -> tuple[str, ...]:
@@ -311,7 +315,24 @@ def _observed(
     )
     with _observers(engines, [observer(report) for report in reports]):
         results = compiled(*own[0], **own[1])
-    return steps, _pytree.tree_leaves(results)
+    nodes = {node.name: node for node in compiled.program.graph.nodes}
+    return [_with_numbers(step, nodes) for step in steps], _pytree.tree_leaves(results)
+
+
+def _with_numbers(step: _Step, nodes: Mapping[str, Node]) -> _Step:
+    """A step that stores quantized integers has the numbers that they stand for."""
+    quantization = nodes.get(step.name)
+    if (
+        quantization is None
+        or step.value.is_floating_point()
+        or target_name(quantization.target) != _QUANTIZE
+    ):
+        return step
+    node, scale, zero_point = quantization.args[:3]
+    # Passes quantize before what keeps the order of numbers.
+    while node.meta["val"].shape != step.value.shape and target_name(node.target) in _KEEPS_ORDER:
+        node = node.args[0]
+    return replace(step, value=(step.value.double() - zero_point) * scale, node=node.name)
 
 
 @contextmanager

@@ -111,6 +111,7 @@ def test_quantized_models_are_compared_with_their_original() -> None:
     found = ingot.compare(model, ingot.compile(program, inputs=[batches[0]]), [batches[0]])
     names = {name for node in found.nodes for name in node.nodes}
     assert {"conv2d", "conv2d_1", "linear"} <= names
+    assert {"relu", "max_pool2d"} <= {node.name for node in found.nodes}  # stored as integers
     assert 1e-4 < found.error < 0.1
     assert all(node.own_error < 0.1 for node in found.nodes), str(found)
 
