@@ -43,7 +43,13 @@ class _Builder:
 
 
 def _runner(
-    core: Any, inputs: Sequence[int], weights: Sequence[tuple], like: Any, check: str, tensors: Any
+    core: Any,
+    inputs: Sequence[int],
+    weights: Sequence[tuple],
+    like: Any,
+    check: str,
+    tensors: Any,
+    contents: Any,
 ) -> _ctypes.Runner:
     """Does not watch weights, which takes the compiler's Runner."""
     return _ctypes.Runner(core, inputs, [], like)

@@ -31,6 +31,7 @@ class Runner:
         like: Any,
         check_weights: str = "fast",
         tensors: TorchTensors | None = None,
+        contents: Any = None,
     ) -> None:
         """inputs: positions of the engine's tensor inputs among the arguments. weights: none; only programs that were compiled
         in this process have weights to watch.
