@@ -6,6 +6,7 @@
 namespace ingot::python {
 
 void bind_engine(nanobind::module_& module);
+void bind_bisect(nanobind::module_& module);
 void bind_builder(nanobind::module_& module);
 void bind_group(nanobind::module_& module);
 void bind_export(nanobind::module_& module);

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "bindings.h"
+#include "build_calls.h"
 #include "cache_session.h"
 #include "cache_store.h"
 #include "ingot/build.h"
@@ -58,83 +59,10 @@ class Arguments {
   std::vector<ingot_argument> arguments_;
 };
 
-// Strings by name, as the C API takes them.
-struct TextRows {
-  explicit TextRows(const nb::dict& entries) {
-    for (const auto& [name, value] : entries) {
-      texts.push_back(nb::cast<std::string>(name));
-      texts.push_back(nb::cast<std::string>(value));
-    }
-    for (size_t i = 0; i < texts.size(); i += 2) rows.push_back({texts[i].c_str(), texts[i + 1].c_str()});
-  }
-
-  std::vector<std::string> texts;
-  std::vector<ingot_option> rows;
-};
-
-struct Options {
-  explicit Options(const nb::dict& given, const nb::dict& entries = {}) : options(given), metadata(entries) {}
-
-  // Refers to this object's rows.
-  ingot_build_options for_build(ingot_progress progress = nullptr, void* user = nullptr,
-                                ingot_session* session = nullptr,
-                                const ingot_cache_store* store = nullptr) const {
-    return {.struct_size = sizeof(ingot_build_options),
-            .options = options.rows.data(),
-            .option_count = options.rows.size(),
-            .progress = progress,
-            .user = user,
-            .metadata = metadata.rows.data(),
-            .metadata_count = metadata.rows.size(),
-            .output = nullptr,
-            .session = session,
-            .store = store,
-            .quiet = nullptr};
-  }
-
-  TextRows options, metadata;
-};
-
 void check_given_options(const ingot_builder* builder, const nb::dict& options) {
   const Options given(options);
   const ingot_build_options build_options = given.for_build();
   check(ingot_check_options(builder, &build_options));
-}
-
-// State of a build's progress callback into Python.
-struct ProgressState {
-  nb::object callback;
-  nb::object quiet = nb::none();  // quiet(waits) of ingot_quiet; None: nothing else runs
-  bool interrupted = false;       // Ctrl-C: the cancelled build raises KeyboardInterrupt
-};
-
-int32_t report_progress(void* user, const char* phase, size_t done, size_t total, double remaining) {
-  const nb::gil_scoped_acquire gil;
-  auto& state = *static_cast<ProgressState*>(user);
-  if (PyErr_CheckSignals() != 0) {
-    PyErr_Clear();
-    state.interrupted = true;
-    return 0;
-  }
-  if (state.callback.is_none()) return 1;
-  try {
-    const nb::object answer = state.callback(phase, done, total, remaining);
-    return answer.is_none() || nb::cast<bool>(answer) ? 1 : 0;
-  } catch (nb::python_error& error) {
-    error.discard_as_unraisable("ingot progress callback");
-    return 0;
-  }
-}
-
-int64_t ask_quiet(void* user, int32_t waits) {
-  const nb::gil_scoped_acquire gil;
-  try {
-    return nb::cast<int64_t>(static_cast<ProgressState*>(user)->quiet(waits != 0));
-  } catch (nb::python_error& error) {
-    error.discard_as_unraisable("ingot quiet callback");
-  } catch (const nb::cast_error&) {  // not a number
-  }
-  return -1;
 }
 
 class Builder {
@@ -326,57 +254,6 @@ nb::tuple build_onnx(const nb::bytes& model, const std::optional<std::string>& f
                             });
 }
 
-// A search's calls into Python.
-struct Judging {
-  ProgressState progress;
-  nb::object judge;
-  std::exception_ptr failure;
-};
-
-int32_t judge_engine(void* user, ingot_engine* engine) {
-  EngineHandle owned(engine);
-  auto& judging = *static_cast<Judging*>(user);
-  const nb::gil_scoped_acquire gil;
-  try {
-    const nb::object answer = judging.judge(nb::cast(Session(std::move(owned))));
-    return nb::cast<bool>(answer) ? 1 : 0;
-  } catch (...) {  // exceptions must not cross the C API
-    judging.failure = std::current_exception();
-    return -1;
-  }
-}
-
-int32_t report_search(void* user, const char* phase, size_t done, size_t total, double remaining) {
-  return report_progress(&static_cast<Judging*>(user)->progress, phase, done, total, remaining);
-}
-
-// `judge(engine)`: whether its result is wrong. JSON, see ingot_bisect_pt2.
-std::string bisect_pt2(const std::string& path, const nb::dict& options, const nb::object& progress,
-                       const nb::object& store, const nb::object& judge) {
-  const Options given(options);
-  const CacheStore cache_store(store);
-  Judging judging{.progress = {.callback = progress}, .judge = judge, .failure = nullptr};
-  const ingot_build_options build_options =
-      given.for_build(&report_search, &judging, nullptr, cache_store.store());
-  ingot_text* report = nullptr;
-  ingot_status* status = nullptr;
-  {
-    const nb::gil_scoped_release no_gil;
-    status = ingot_bisect_pt2(path.c_str(), &build_options, &judge_engine, &judging, &report);
-  }
-  if (judging.progress.interrupted) {
-    ingot_status_free(status);
-    PyErr_SetNone(PyExc_KeyboardInterrupt);
-    throw nb::python_error();
-  }
-  if (judging.failure) {
-    ingot_status_free(status);
-    std::rethrow_exception(judging.failure);
-  }
-  check(status);
-  return take_text(report);
-}
-
 }  // namespace
 
 void bind_builder(nb::module_& module) {
@@ -411,8 +288,6 @@ void bind_builder(nb::module_& module) {
              nb::arg("store").none());
   module.def("imports_onnx_operator",
              [](const std::string& name) { return ingot_imports_onnx_operator(name.c_str()) != 0; });
-  module.def("bisect_pt2", &bisect_pt2, nb::arg("path"), nb::arg("options"), nb::arg("progress").none(),
-             nb::arg("store").none(), nb::arg("judge"));
 }
 
 }  // namespace ingot::python

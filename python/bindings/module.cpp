@@ -58,6 +58,7 @@ NB_MODULE(_core, module) {
   ingot::python::watch_forks();
   ingot::python::bind_group(module);
   ingot::python::bind_engine(module);
+  ingot::python::bind_bisect(module);
   ingot::python::bind_builder(module);
   ingot::python::bind_export(module);
   ingot::python::bind_runner(module);

@@ -12,28 +12,34 @@
 #include <new>
 #include <span>
 
+#include "cli/cache_options.h"
 #include "cli/commands.h"
 #include "cli/export_options.h"
 #include "cli/generate_options.h"
 #include "cli/shared_options.h"
 #include "cli/system.h"
+#include "cli/timing_options.h"
 #include "cli/usage.h"
 #include "ingot/build.h"
 
 namespace {
 
+using ingot::cli::add_bench;
 using ingot::cli::add_build_options;
+using ingot::cli::add_cache;
 using ingot::cli::add_engine;
 using ingot::cli::add_export;
 using ingot::cli::add_generate;
 using ingot::cli::add_input_options;
 using ingot::cli::add_inputs;
+using ingot::cli::add_profile;
 using ingot::cli::add_run_options;
 using ingot::cli::add_weights;
 using ingot::cli::BenchCommand;
 using ingot::cli::BisectCommand;
 using ingot::cli::BuildCommand;
 using ingot::cli::CacheCommand;
+using ingot::cli::check_seconds;
 using ingot::cli::CommandError;
 using ingot::cli::CompareCommand;
 using ingot::cli::DiffCommand;
@@ -100,18 +106,6 @@ void add_sign(CLI::App& app, SignCommand& command) {
   sign->callback([&command] { ingot::cli::sign(command); });
 }
 
-std::string check_seconds(const std::string& text) {
-  double seconds = 0;
-  const bool good = CLI::detail::lexical_cast(text, seconds) && std::isfinite(seconds) && seconds > 0;
-  return good ? "" : "'" + text + "' is not a time in seconds";
-}
-
-// CLI11 reads -1 as the largest number.
-std::string check_bytes(const std::string& text) {
-  const bool good = text.find_first_not_of("0123456789") == std::string::npos;
-  return good ? "" : "'" + text + "' is not a number of bytes";
-}
-
 void add_run(CLI::App& app, RunCommand& command) {
   CLI::App* run = app.add_subcommand("run", "Run an engine once and write or describe its outputs");
   add_run_options(*run, command);
@@ -131,50 +125,6 @@ void add_run(CLI::App& app, RunCommand& command) {
       ->check(&check_seconds)
       ->capture_default_str();
   run->callback([&command] { ingot::cli::run(command); });
-}
-
-void add_timing_options(CLI::App& app, BenchCommand& command) {
-  app.add_option("--seconds", command.seconds, "how long to measure")
-      ->type_name("seconds")
-      ->check(&check_seconds)
-      ->capture_default_str();
-  app.add_option("--warmup", command.warmup, "runs before the measurement")
-      ->type_name("number")
-      ->check(CLI::Range(0, 1'000'000).description(""))
-      ->capture_default_str();
-}
-
-void add_top(CLI::App& app, BenchCommand& command, const char* summary) {
-  app.add_option("--top", command.top, summary)->type_name("number")->capture_default_str();
-}
-
-void add_times_report(CLI::App& app, BenchCommand& command) {
-  app.add_option("--report", command.report,
-                 "write a page about the engine, with the time of each step: report.html")
-      ->type_name("FILE");
-}
-
-void add_bench(CLI::App& app, BenchCommand& command) {
-  CLI::App* bench = app.add_subcommand("bench", "Time an engine");
-  add_run_options(*bench, command.run);
-  add_timing_options(*bench, command);
-  bench->add_flag("--profile", command.profile, "time each step too, in separate runs");
-  add_top(*bench, command, "slowest steps to print with --profile");
-  add_times_report(*bench, command);
-  bench->callback([&command] { ingot::cli::bench(command); });
-}
-
-void add_profile(CLI::App& app, ProfileCommand& command) {
-  CLI::App* profile = app.add_subcommand("profile", "Time each step of an engine");
-  add_run_options(*profile, command.bench.run);
-  add_timing_options(*profile, command.bench);
-  add_top(*profile, command.bench, "slowest steps to print");
-  profile
-      ->add_option("--trace", command.trace,
-                   "write the last run for chrome://tracing or Perfetto: trace.json")
-      ->type_name("FILE");
-  add_times_report(*profile, command.bench);
-  profile->callback([&command] { ingot::cli::profile(command); });
 }
 
 CLI::App* add_file_command(CLI::App& app, const char* name, const char* summary, const char* file,
@@ -257,46 +207,6 @@ void add_opt(CLI::App& app, OptCommand& command) {
   opt->add_flag("--list", command.list, "list the passes and their rules");
   opt->add_flag("--json", command.json, "print JSON");
   opt->callback([&command] { ingot::cli::optimize(command); });
-}
-
-void add_cache(CLI::App& app, CacheCommand& command) {
-  CLI::App* cache = app.add_subcommand("cache", "What builds keep on disk");
-  cache->require_subcommand(1);
-  const auto add = [&](const char* name, const char* summary, void (*run)(const CacheCommand&)) {
-    CLI::App* sub = cache->add_subcommand(name, summary);
-    sub->add_option("--folder", command.folder,
-                    "where the entries are (default: INGOT_ENGINE_CACHE_DIR, or ~/.cache/ingot)")
-        ->type_name("folder");
-    sub->add_flag("--json", command.json, "print JSON");
-    sub->callback([&command, run] { run(command); });
-    return sub;
-  };
-  add("ls", "List the entries, the least recently used first", &ingot::cli::cache_list);
-  add("stats", "How much there is", &ingot::cli::cache_stats);
-  add("why", "What decides an entry", &ingot::cli::cache_why)
-      ->add_option("key", command.key, "as `ingot cache ls` prints it, or its first digits")
-      ->type_name("")
-      ->required();
-  add("verify", "Check every byte, and remove damaged entries", &ingot::cli::cache_verify);
-  add("gc", "Remove the least recently used entries", &ingot::cli::cache_collect)
-      ->add_option("--size", command.bytes, "how much may stay (default: INGOT_ENGINE_CACHE_SIZE)")
-      ->type_name("bytes")
-      ->check(&check_bytes);
-  add("clear", "Remove all entries", &ingot::cli::cache_clear);
-  add("bundle", "Write all entries to one file, for machines that build the same models",
-      &ingot::cli::cache_bundle)
-      ->add_option("file", command.file, "bundle to write")
-      ->type_name("FILE")
-      ->required();
-  add("keygen", "Write a new key that signs entries and engines: FILE, and FILE.pub for those who trust it",
-      &ingot::cli::cache_keygen)
-      ->add_option("file", command.file, "file of the secret key")
-      ->type_name("FILE")
-      ->required();
-  add("unbundle", "Check and add the entries of such a file", &ingot::cli::cache_unbundle)
-      ->add_option("file", command.file, "bundle to read")
-      ->type_name("FILE")
-      ->required();
 }
 
 bool wants_json(std::span<char*> words) {
