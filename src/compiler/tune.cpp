@@ -21,8 +21,8 @@ using Clock = std::chrono::steady_clock;
 constexpr double kNoise = 0.01;     // of a time: smaller gains of all sites together are none,
 constexpr double kNotable = 0.002;  // and smaller ones of a site are not worth a second look
 constexpr int kTimedWholly = 5;     // the level that times whole programs for each tactic
-constexpr double kMostWholly = 30, kLeastWholly = 10;  // seconds that this may take, about, so that
-constexpr double kBuild = 55;                          // the build takes no more
+constexpr double kMostWholly = 30, kLeastWholly = 5;  // seconds that this may take, about, so that
+constexpr double kBuild = 52;                         // the build takes no more
 
 // Steps that compute the same, and so have the same tactics.
 struct Site {
