@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -53,26 +54,12 @@ def _calibrated(case: Any) -> torch.nn.Module:
 
 
 def ingot_static(case: Any, threads: int) -> Prepared:
-    import ingot
-
-    ingot.set_threads(threads)
-    program = torch.export.export(_calibrated(case), case.args)
-    module = ingot.dynamo.compile(program, require_full_compilation=True)
-    return lambda: module(*case.args)
-
-
-def ingot_f32(case: Any, threads: int) -> Prepared:
-    return engines.ingot_aot(case, threads)
+    return engines.ingot_aot(replace(case, model=_calibrated(case)), threads)
 
 
 def ingot_pt2e(case: Any, threads: int) -> Prepared:
     """What PT2E's quantizer for x86 makes of it."""
-    import ingot
-
-    ingot.set_threads(threads)
-    program = torch.export.export(_converted(case), case.args)
-    module = ingot.dynamo.compile(program, require_full_compilation=True)
-    return lambda: module(*case.args)
+    return engines.ingot_aot(replace(case, model=_converted(case)), threads)
 
 
 def onednn_pt2e(case: Any, threads: int) -> Prepared:
@@ -156,7 +143,7 @@ ENGINES: dict[str, Callable[[Any, int], Prepared]] = {
     "onnxruntime": onnxruntime_static,
     "openvino": openvino_nncf,
     "onednn_pt2e": onednn_pt2e,
-    "ingot_f32": ingot_f32,
+    "ingot_f32": engines.ingot_aot,
     "ingot_pt2e": ingot_pt2e,
     "ingot": ingot_static,
 }
