@@ -86,7 +86,7 @@ if(INGOT_LLVM)
   get_property(tests_folders GLOBAL PROPERTY INGOT_TESTS_FOLDERS)
   list(APPEND folders ${compiler_folders} ${tests_folders})
   list(REMOVE_ITEM folders ingot_table_api_runtime ingot_table_api_compiler)
-  add_executable(ingot_random_graphs EXCLUDE_FROM_ALL ${INGOT_RANDOM_GRAPHS})
+  add_executable(ingot_random_graphs ${INGOT_RANDOM_GRAPHS})
   ingot_unity(ingot_random_graphs)
   foreach(folder IN LISTS folders)
     target_sources(ingot_random_graphs PRIVATE $<TARGET_OBJECTS:${folder}>)
@@ -97,6 +97,8 @@ if(INGOT_LLVM)
                                 Threads::Threads ${CMAKE_DL_LIBS} ${INGOT_SODIUM_LIBRARY} ${INGOT_ZSTD_LIBRARY} ${INGOT_HIREDIS_LIBRARY}
   )
   target_link_options(ingot_random_graphs PRIVATE -Wl,--gc-sections)
+  add_test(NAME random_graphs_driver COMMAND ingot_random_graphs --count 3 --out ${CMAKE_BINARY_DIR}/random/driver)
+  set_tests_properties(random_graphs_driver PROPERTIES LABELS cpp TIMEOUT 600)
 endif()
 
 # What was installed works in another place, from CMake and from pkg-config.

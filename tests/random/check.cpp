@@ -3,9 +3,7 @@
 
 #include <fmt/format.h>
 
-#if INGOT_HAS_LLVM
 #include "backends/cpu/compile/backend.h"
-#endif
 #include "backends/fake/compile/backend.h"
 #include "compiler/compile.h"
 #include "ops/model_source.h"
@@ -58,9 +56,7 @@ aten::Imported model_of(const Case& test, const Build& build) {
 constexpr size_t kCacheBytes = 64 << 20;
 
 const Backend& backend_of(const Build& build) {
-#if INGOT_HAS_LLVM
   if (build.backend == "cpu") return cpu::backend();
-#endif
   invariant(build.backend == "fake", "there is no such backend here");
   return fake::backend();
 }

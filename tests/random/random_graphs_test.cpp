@@ -163,5 +163,26 @@ TEST(RandomReference, SumsThatMayOverflowMayStandAnywhere) {
   EXPECT_FALSE(allows("0000803f", 2)) << "2, 4 and 6 are in order";
 }
 
+// Kernels multiply the sum of a block by its scale, the interpreter each of its weights.
+TEST(RandomReference, ScalesMayMultiplySumsOrWeights) {
+  const auto allows = [](const char* scale, double value) {
+    const std::string text = fmt::format(
+        "-- numerics strict\n-- run\n-- input f32 [1,2] x0000803f0000803f\n-- input i8 [1,2] x0001\n"
+        "-- input f32 [1,1] x{}\n"
+        "graph g(%x: f32[1, 2], %w: i8[1, 2], %s: f32[1, 1]) {{ %y = scaled_linear(%x, %w, %s) return %y }}",
+        scale);
+    const Reference reference = make_reference(read_case(text));
+    Trajectory results = reference.exact;
+    results[0].outputs[0] = to_dense(results[0].outputs[0].view());
+    write_double(results[0].outputs[0].view(), std::vector<int64_t>{0, 0}, value);
+    return difference(reference, results).empty();
+  };
+  EXPECT_TRUE(allows("0000807f", INFINITY)) << "(0 + 1) * inf";
+  EXPECT_TRUE(allows("0000807f", NAN)) << "0 * inf + 1 * inf";
+  EXPECT_TRUE(allows("00000040", 2));
+  EXPECT_FALSE(allows("00000040", 2.01));
+  EXPECT_FALSE(allows("00000040", INFINITY));
+}
+
 }  // namespace
 }  // namespace ingot::core::random_graphs

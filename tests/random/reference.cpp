@@ -10,7 +10,9 @@
 #include "ops/bounds.h"
 #include "ops/model_source.h"
 #include "ops/ops.h"
+#include "ops/scaled_linear.h"
 #include "tests/random/noise.h"
+#include "tests/random/scaled_sums.h"
 
 namespace ingot::core::random_graphs {
 namespace {
@@ -99,6 +101,7 @@ class NoisyNode {
     std::vector<Tensor> results = evaluate_promoted(is_wide ? *doubles_.node : wide, used, symbols);
     const std::vector<Tensor> exact = exact_results(used, symbols);
     if (!elementwise_) add_overflows(results, operands, symbols, trial);
+    if (node_.op == &ops::scaled_linear) sum_blocks(results[0], used, symbols, trial);
     if (hides_ && number < kUniform && !std::ranges::all_of(operands, all_finite))
       fill(results[0], kAnything[number]);
     for (size_t i = 0; i < results.size(); ++i) {
@@ -162,6 +165,20 @@ class NoisyNode {
         ++position;
       });
     }
+  }
+
+  void sum_blocks(Tensor& result, std::span<const Tensor* const> operands, const SymbolValues& symbols,
+                  Trial& trial) const {
+    const ScaledSums scaled = scaled_sums(node_, operands, symbols);
+    trial.met_overflow |= scaled.may_overflow;
+    if (!scaled.may_overflow && keeps_wide(trial.number)) result = scaled.sums;
+    if (!scaled.may_overflow || trial.number == kWide) return;
+    const TensorView view = result.view();
+    double position = 0;
+    for_each_element(result, [&](const auto& index) {
+      const double at = position++ / static_cast<double>(result.elements());
+      write_double(view, index, trial.anything(at, std::numeric_limits<float>::max() / 8));
+    });
   }
 
   // Infinite keys and values that a mask hides spread or not, by what a kernel skips: so they do in torch.
