@@ -8,6 +8,12 @@ namespace ingot::python {
 namespace nb = nanobind;
 namespace {
 
+int32_t fail(ingot_receive receive, void* receiver, const std::exception& error) {
+  const std::string_view text = error.what();
+  receive(receiver, text.data(), text.size());
+  return 1;
+}
+
 // 0, or 1 after `receive` got the exception's text.
 template <typename Call>
 int32_t call_cache(ingot_receive receive, void* receiver, Call&& call) {
@@ -15,10 +21,11 @@ int32_t call_cache(ingot_receive receive, void* receiver, Call&& call) {
   try {
     call();
     return 0;
+  } catch (const nb::python_error& error) {
+    if (error.matches(PyExc_KeyboardInterrupt)) PyErr_SetInterrupt();  // for whoever asks next: the build
+    return fail(receive, receiver, error);
   } catch (const std::exception& error) {
-    const std::string_view text = error.what();
-    receive(receiver, text.data(), text.size());
-    return 1;
+    return fail(receive, receiver, error);
   }
 }
 

@@ -5,6 +5,7 @@ behaves, fails a build or makes it wrong."""
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import time
 from collections.abc import Iterator
@@ -233,6 +234,21 @@ def test_a_store_that_raises(method: str) -> None:
     assert Built(custom_engine_cache=Broken()).made > 0
     with pytest.raises(ingot.UserError, match="the store is closed"):
         Built(custom_engine_cache=Broken(), strict_cache=True)
+
+
+@pytest.mark.parametrize("method", ["save", "load"])
+def test_a_store_that_is_interrupted(method: str) -> None:
+    """Ctrl-C, while a store waits for its server, ends the build too."""
+
+    class Slow(Store):
+        pass
+
+    def interrupt(*_: Any) -> None:
+        signal.raise_signal(signal.SIGINT)
+
+    setattr(Slow, method, interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        Built(custom_engine_cache=Slow())
 
 
 def test_a_store_of_the_wrong_type() -> None:
