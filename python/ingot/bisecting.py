@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch.utils import _pytree
 
-from ingot import _core
+from ingot import _core, compat
 from ingot.engine import Engine
 from ingot.front import export
 from ingot.settings import Settings
@@ -131,7 +131,8 @@ def bisect(
     program = export(model, tuple(inputs), {}) if isinstance(model, torch.nn.Module) else model
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "model.pt2")
-        torch.export.save(program, path)
+        with compat.tracing():
+            torch.export.save(program, path)
         return _bisect_file(path, settings, judge)
 
 

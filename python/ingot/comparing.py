@@ -18,14 +18,13 @@ from torch.utils import _pytree
 
 from ingot import _core
 from ingot.capture import target_name
-from ingot.dynamo import describe, functional
+from ingot.dynamo import describe, importable
 from ingot.errors import UserError, kind_of
 from ingot.front import export
 from ingot.kinds import InputRole, OutputRole
 from ingot.module import CompiledModule
 from ingot.quantization import batch_norms
 from ingot.reporting import short_path
-from ingot.rewriting import rewritten
 from ingot.wide_interpreter import WideInterpreter
 
 _QUANTIZE = "quantized_decomposed.quantize_per_tensor.default"
@@ -268,10 +267,7 @@ def _reference(
         module = model.module()
         batch_norms.fold(module)  # as ingot.quantize does
         model = export(module, args, kwargs)
-    graph = rewritten(model)
-    if graph is None:
-        model = functional(model)
-        graph = model.graph_module
+    model, graph = importable(model)
     users = iter(_pytree.tree_leaves((args, reorder_kwargs(dict(kwargs), model.call_spec.in_spec))))
     given, outputs = describe(model)
     leaves = [next(users) if each.kind == InputRole.USER else each.data for each in given]

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -11,6 +12,8 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 import torch
+
+_TRACING = "torch._dynamo.convert_frame.compile_lock"
 
 # Name -> the effect of its absence; `present()` returns the available ones.
 PRIVATE_NAMES = {
@@ -23,6 +26,7 @@ PRIVATE_NAMES = {
     "torch._functorch._aot_autograd.schemas.OutputType.non_alias": "calls go through AOTAutograd's wrapper",
     "torch._dynamo.exc.ShortenTraceback": "refusals arrive inside BackendCompilerFailed",
     "torch._dynamo.exc.RestartAnalysis": "graphs whose numbers torch has to fix run in torch",
+    _TRACING: "models cannot be compiled by several threads at once",
     "torch._dynamo.config.prepare_freezing": "weights are ordinary inputs of the graph",
     "torch.export.exported_program._convert_guards_to_code": "programs have no guards to check",
     "torch._TorchCompileWrapper": "there are no reports of torch.compile",
@@ -86,6 +90,23 @@ def with_real_tensors() -> contextlib.AbstractContextManager[Any]:
     """While torch traces: operators run on real tensors, and make real ones."""
     unset = find("torch._subclasses.fake_tensor.unset_fake_temporarily")
     return unset() if callable(unset) else contextlib.nullcontext()
+
+
+def tracing() -> contextlib.AbstractContextManager[Any]:
+    """While torch traces, or reads or writes a program: no other thread does, since that changes state of the whole process."""
+    lock = find(_TRACING)
+    return lock if isinstance(lock, contextlib.AbstractContextManager) else contextlib.nullcontext()
+
+
+def _free_tracing() -> None:
+    """In a child of fork no other thread traces, whatever one did in the parent."""
+    lock: Any = find(_TRACING) if "torch._dynamo" in sys.modules else None
+    if hasattr(lock, "_at_fork_reinit") and not lock._is_owned():
+        lock._at_fork_reinit()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_free_tracing)
 
 
 def only_passes_on(graph: torch.fx.GraphModule, count: int) -> bool:

@@ -69,11 +69,8 @@ def compile(
     in_spec = exported_program.call_spec.in_spec
     settings.add_profiles(profiles(in_spec, names, tensor_inputs(exported_program), positional, keywords))
     warn_of_training(exported_program)
-    graph = rewritten(exported_program)
-    if graph is not None:
-        return _compile(exported_program, graph, settings)
-    program = functional(exported_program)
-    return _compile(program, program.graph_module, settings, exported_program)
+    program, graph = importable(exported_program)
+    return _compile(program, graph, settings, None if program is exported_program else exported_program)
 
 
 def _compile(
@@ -158,6 +155,16 @@ def __getattr__(name: str) -> Any:
     from ingot import cross_compiling
 
     return getattr(cross_compiling, _CROSS_COMPILING[name])
+
+
+def importable(program: ExportedProgram) -> tuple[ExportedProgram, GraphModule]:
+    """The graph to import of a program, and the program whose inputs and outputs it has: another one if all of it was decomposed."""
+    with compat.tracing():
+        graph = rewritten(program)
+        if graph is not None:
+            return program, graph
+        decomposed = functional(program)
+        return decomposed, decomposed.graph_module
 
 
 def functional(program: ExportedProgram) -> ExportedProgram:

@@ -88,7 +88,7 @@ def export(
     shapes = dynamic_shapes(bound) if dynamic is None else dynamic
     is_dynamic = any(shape is not None for shape in _pytree.tree_leaves(shapes))
     try:
-        with torch.no_grad():
+        with compat.tracing(), torch.no_grad():
             program = torch.export.export(
                 model, example_args, example_kwargs, dynamic_shapes=shapes if is_dynamic else None
             )

@@ -78,7 +78,7 @@ def _program_writer(module: CompiledModule, state_dict: bool = False) -> Callabl
     record = {RECORD: json.dumps(_record(module, carrier))}
 
     def write(file: Any) -> None:
-        with compat.without_own_deprecations():
+        with compat.without_own_deprecations(), compat.tracing():
             torch.export.save(program, file, extra_files=record)
 
     return write
@@ -132,7 +132,8 @@ def _is_script(file: Any) -> bool:
 def load_program(file: Any, weights: Any = None) -> Any:
     """The module in a .pt2."""
     record = {RECORD: ""}  # torch fills in what it has
-    program = torch.export.load(file, extra_files=record)
+    with compat.tracing():
+        program = torch.export.load(file, extra_files=record)
     if not record.get(RECORD):
         return program.module()
     module = module_of(program, json.loads(record[RECORD]), without_weights=weights is not None)
@@ -240,7 +241,8 @@ def carrier_of(module: CompiledModule) -> _Carrier:
 def _as_program(module: CompiledModule, carrier: _Carrier) -> torch.export.ExportedProgram:
     args, kwargs = module.program.example_inputs
     shapes = dict(zip(carrier.names, _dynamic_shapes(module.program, args, kwargs), strict=True))
-    return torch.export.export(carrier, args, kwargs, dynamic_shapes=shapes)
+    with compat.tracing():
+        return torch.export.export(carrier, args, kwargs, dynamic_shapes=shapes)
 
 
 def _record(module: CompiledModule, carrier: _Carrier) -> dict[str, Any]:
