@@ -20,7 +20,7 @@ from ingot.errors import UnsupportedError, UserError
 from ingot.gate import Gate
 from ingot.hybrid import Compiled
 from ingot.kinds import InputRole
-from ingot.refitting import module_values, refit_core, refit_engines
+from ingot.refitting import have_equal_bytes, module_values, refit_core, refit_engines
 from ingot.reporting import Report
 from ingot.same_program import refuse_another_program
 from ingot.staged_part import StagedPart
@@ -30,6 +30,19 @@ def mutated_names(program: ExportedProgram) -> set[str | None]:
     """The buffers, parameters and arguments that a call of the program changes."""
     users = OutputKind.USER_OUTPUT
     return {spec.target for spec in program.graph_signature.output_specs if spec.kind is not users}
+
+
+def unread_positions(program: ExportedProgram) -> set[int]:
+    """The flat inputs that nothing in the program reads."""
+    placeholders = [node for node in program.graph.nodes if node.op == "placeholder"]
+    return {position for position, node in enumerate(placeholders) if not node.users}
+
+
+def is_asked_for(given: Input) -> bool:
+    """Whether a full set of new weights has a value for it, where something reads it: as engines see it."""
+    data = given.data
+    is_matrix_of_bytes = data.dtype is torch.int8 and data.dim() >= 2
+    return given.is_saved and (data.is_floating_point() or is_matrix_of_bytes)
 
 
 def argument_names(program: ExportedProgram) -> list[str]:
@@ -94,10 +107,11 @@ class CompiledModule(torch.nn.Module):
         self._mutated = {k for k, given in enumerate(inputs) if given.name in mutated or k in changed}
         self._values = {name: value.detach() for name, value in program.state_dict.items()}
         self._model_names = list(self._values)
+        self._unread = unread_positions(program)
         self._saved = {
             name
             for name, position in self._names.items()
-            if inputs[position].is_saved and position not in self._mutated
+            if is_asked_for(inputs[position]) and position not in self._mutated | self._unread
         }
         self._source = source
         self._staged = compiled.staged
@@ -284,6 +298,8 @@ class CompiledModule(torch.nn.Module):
         if isinstance(weights, ExportedProgram) and self._source is not None:
             refuse_another_program(self._source, weights)
         values = module_values(weights)
+        if self._whole is None:
+            values = self._with_tied(values)
         self._check_names(values, partial)
         with contextlib.nullcontext() if self._staged is None else self._staged.lock:
             self._take(values, partial)
@@ -314,8 +330,10 @@ class CompiledModule(torch.nn.Module):
         if self._whole is not None:
             return  # the engine judges the rest
         for name in sorted(set(values) & set(self._names)):
+            if self._names[name] in self._unread:
+                continue
             old, new = self._weights[self._names[name]], values[name]
-            if self._names[name] in self._mutated and not torch.equal(new, self._values.get(name, new)):
+            if self._names[name] in self._mutated and not have_equal_bytes(new, self._values.get(name, new)):
                 raise UserError(
                     f"{name!r} is changed by calls, and its initial state cannot be refitted",
                     code="INGOT-U325",
@@ -327,20 +345,43 @@ class CompiledModule(torch.nn.Module):
                     code="INGOT-U321",
                 )
         missing = sorted(self._saved - set(values))
+        others = len(missing) - 1
         if missing and not partial:
             raise UserError(
                 f"there is no new value of {missing[0]!r}"
-                + (f", nor of {len(missing) - 1} other weights" if len(missing) > 1 else ""),
+                + (f", nor of {others} other weight{'s' * (others > 1)}" if others else ""),
                 code="INGOT-U324",
                 advice="pass all weights, or partial=True (--partial) to keep the values of the others",
             )
 
-    def _keep_values(self, weights: Mapping[str, torch.Tensor]) -> None:
-        """For `state_dict`: names that share one tensor (tied weights) share the new value too."""
+    def _tied(self) -> list[list[str]]:
+        """The names of the state dict, those of one tensor together."""
         tied: dict[tuple[Any, ...], list[str]] = {}
         for name, value in self._values.items():
             key = (value.data_ptr() or id(value), value.shape, value.stride(), value.dtype)
             tied.setdefault(key, []).append(name)
-        for names in tied.values():
+        return list(tied.values())
+
+    def _with_tied(self, values: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+        """The same with all names of the tensors that have several. UserError if their values differ."""
+        complete = dict(values)
+        for names in self._tied():
+            given = [name for name in names if name in values]
+            if len({(values[name].dtype, values[name].shape) for name in given}) > 1:
+                continue  # one of them is wrong
+            for name in given[1:]:
+                if not have_equal_bytes(values[given[0]], values[name]):
+                    raise UserError(
+                        f"the model uses one tensor as {given[0]!r} and {name!r}, but their new values differ",
+                        code="INGOT-U326",
+                        advice="pass one value for both; a model whose weights are no longer tied has to be built again",
+                    )
+            if given:
+                complete |= dict.fromkeys(names, values[given[0]])
+        return complete
+
+    def _keep_values(self, weights: Mapping[str, torch.Tensor]) -> None:
+        """For `state_dict`: names that share one tensor (tied weights) share the new value too."""
+        for names in self._tied():
             for name in set(weights) & set(names):
                 self._values |= dict.fromkeys(names, weights[name])

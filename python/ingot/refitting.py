@@ -137,6 +137,8 @@ def module_values(source: Any) -> dict[str, Any]:
     """Tensors of which nobody else has the memory, so that they can be kept."""
     import torch
 
+    from ingot import compat
+
     if not is_paths(source):
         return copies({name: torch.as_tensor(value) for name, value in values_of(source).items()})
     values: dict[str, Any] = {}
@@ -144,11 +146,21 @@ def module_values(source: Any) -> dict[str, Any]:
         with open(path, "rb") as opened:
             is_archive = opened.read(len(_ARCHIVE)) == _ARCHIVE
         if is_archive:  # its tensors may be views of one storage
-            program = torch.export.load(path)
+            with compat.tracing():
+                program = torch.export.load(path)
             values |= {name: value.contiguous() for name, value in values_of(program).items()}
         else:
             values |= {name: file.copy(name, torch.empty(0)) for name in file.names()}
     return values
+
+
+def have_equal_bytes(first: torch.Tensor, second: torch.Tensor) -> bool:
+    """Also where they are NaN."""
+    import torch
+
+    if (first.dtype, first.shape) != (second.dtype, second.shape):
+        return False
+    return torch.equal(*(value.contiguous().reshape(-1).view(torch.uint8) for value in (first, second)))
 
 
 def copies(values: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:

@@ -5,11 +5,13 @@
 #include <optional>
 #include <set>
 
+#include "importers/aten/program/values_read.h"
+
 namespace ingot::core {
 namespace {
 
-// A tensor of the model: a weight, named by the first weight that is the same tensor; or a constant or
-// initial state, by its digest.
+// A tensor of the model: a weight, named by the first weight that is the same tensor; a constant or initial
+// state, by its digest; or neither, if nothing reads it.
 struct Role {
   std::string weight;
   std::optional<Digest> digest;
@@ -19,12 +21,17 @@ std::map<std::string, Role> roles_by_name(const aten::Program& program, const at
   std::map<ViewKey, std::string> weights;
   for (const aten::WeightSource& weight : model.weights)
     weights.emplace(key_of(weight.value.view), weight.name);
+  const std::set<aten::ValueId> read = aten::values_read(program.graph);
   std::map<std::string, Role> roles;
   for (const aten::Input& input : program.graph.inputs) {
     if (input.kind == aten::InputKind::kUser || !input.data) continue;
     const auto weight = weights.find(key_of(input.data->view));
-    const bool is_weight = weight != weights.end();
-    roles[input.name] = is_weight ? Role{weight->second, {}} : Role{"", tensor_digest(input.data->view)};
+    Role& role = roles[input.name];
+    if (weight != weights.end()) {
+      role.weight = weight->second;
+    } else if (read.contains(input.value)) {
+      role.digest = tensor_digest(input.data->view);
+    }
   }
   for (const aten::OtherName& other : program.other_names) {
     const auto same = roles.find(other.tied_to);

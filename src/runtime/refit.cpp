@@ -39,13 +39,26 @@ class SourceChecks {
 
   NewSources run(const SourceValues& values, Coverage coverage) {
     for (const auto& [name, value] : values) add(name, value);
-    for (size_t i = 0; i < data_.sources.size() && coverage == Coverage::kAll; ++i) {
-      if (!found_.contains(i) && data_.sources[i].is_saved) refuse_missing(i);
-    }
+    if (coverage == Coverage::kAll) require_all();
     return std::move(found_);
   }
 
  private:
+  void require_all() const {
+    std::vector<size_t> missing;
+    for (size_t i = 0; i < data_.sources.size(); ++i) {
+      if (!found_.contains(i) && data_.sources[i].is_saved) missing.push_back(i);
+    }
+    if (missing.empty()) return;
+    const size_t others = missing.size() - 1;
+    throw UserError(
+        "INGOT-U324",
+        fmt::format(
+            "there is no new value of '{}'{}", data_.sources[missing[0]].name,
+            others == 0 ? "" : fmt::format(", nor of {} other weight{}", others, others == 1 ? "" : "s")),
+        "pass all weights, or partial=True (--partial) to keep the values of the others");
+  }
+
   void add(const std::string& name, const OwnedView& value) {
     if (const auto source = sources_.find(name); source != sources_.end())
       return set(source->second, name, value);
@@ -100,14 +113,6 @@ class SourceChecks {
   [[noreturn]] void refuse_unknown(const std::string& name) const {
     throw UserError("INGOT-U320", fmt::format("the engine has no weight '{}'", name),
                     "pass the weights of the model that the engine was built from");
-  }
-
-  [[noreturn]] void refuse_missing(size_t first) const {
-    const size_t missing = data_.sources.size() - found_.size();
-    throw UserError("INGOT-U324",
-                    fmt::format("there is no new value of '{}'{}", data_.sources[first].name,
-                                missing == 1 ? "" : fmt::format(", nor of {} other weights", missing - 1)),
-                    "pass all weights, or partial=True (--partial) to keep the values of the others");
   }
 
   [[noreturn]] void refuse_constant(const std::string& name) const {

@@ -86,6 +86,9 @@ def made(name: str, seed: int) -> nn.Module:
     torch.manual_seed(seed)
     for parameter in model.parameters():
         parameter.copy_(torch.randn_like(parameter) * 0.3)
+    for key, buffer in model.named_buffers():
+        if key.endswith("num_batches_tracked"):
+            buffer.fill_(seed)  # as training does
     return model
 
 
