@@ -22,8 +22,10 @@ int32_t call_cache(ingot_receive receive, void* receiver, Call&& call) {
     call();
     return 0;
   } catch (const nb::python_error& error) {
-    if (error.matches(PyExc_KeyboardInterrupt)) PyErr_SetInterrupt();  // for whoever asks next: the build
-    return fail(receive, receiver, error);
+    const bool is_interrupt = error.matches(PyExc_KeyboardInterrupt);
+    fail(receive, receiver, error);
+    if (is_interrupt) PyErr_SetInterrupt();  // last, for whoever runs Python next: the build's progress
+    return 1;
   } catch (const std::exception& error) {
     return fail(receive, receiver, error);
   }
