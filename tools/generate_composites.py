@@ -5,7 +5,7 @@
     python tools/generate_composites.py [--output FILE] [--all] [OVERLOAD ...]
 
 Run it when a new torch is supported, or when a row or a converter of the importer was removed. A row is made for each overload that
-torch decomposes, and that has neither a converter in C++ nor a row in composites.def. Traces are taken for several ranks, dtypes,
+torch decomposes, and that has neither a converter in C++ nor a row by hand. Traces are taken for several ranks, dtypes,
 numbers and flags. They become one row if they differ only where the language can say why; otherwise the tool says what differs, and
 the overload is left to a row by hand. With --all, or for the named overloads, it shows what traces say of those that have a row.
 """
@@ -38,8 +38,9 @@ def covered() -> set[str]:
     names = set()
     for source in (ATEN / "converters").glob("*.cpp"):
         names |= set(re.findall(r'\{"aten\.([\w.]+)"', source.read_text(encoding="utf-8")))
-    rows = (ATEN / "composites/composites.def").read_text(encoding="utf-8")
-    names |= set(re.findall(r"^(?:whole |complex )?([\w.]+)\([\w, ]*\) =", rows, re.MULTILINE))
+    for table in (ATEN / "composites/composites.def", *(ATEN / "composites/core").glob("*.def")):
+        rows = table.read_text(encoding="utf-8")
+        names |= set(re.findall(r"^(?:whole |complex )?([\w.]+)\([\w, ]*\) =", rows, re.MULTILINE))
     return {name.removesuffix(".default") for name in names}
 
 

@@ -30,7 +30,7 @@ def _layer(width: int) -> list[torch.Tensor]:
 
 
 def by_hand(name: str) -> list[tuple[Any, ...]]:
-    return {**_of_layers(), **_of_functions()}.get(name, [])
+    return {**_of_layers(), **_of_functions(), **_of_products()}.get(name, [])
 
 
 def _of_layers() -> dict[str, list[tuple[Any, ...]]]:
@@ -161,4 +161,25 @@ def _of_functions() -> dict[str, list[tuple[Any, ...]]]:
         "type_as": [(x, whole), (whole, x)],
         "unsafe_split_with_sizes": [(x, [1, 3], 1)],
         "zero": [(x,), (whole,)],
+    }
+
+
+def _of_products() -> dict[str, list[tuple[Any, ...]]]:
+    x, y, image = _vectors((3, 4), (3, 4), (1, 2, 4, 5))
+    complex_x, real_x = torch.complex(x, y), torch.complex(x, y * 0)
+    return {
+        "div.Scalar": [(complex_x, 2.0)],
+        "divide.Scalar": [(complex_x, 2.0)],
+        "einsum": [
+            ("ij,kj->ik", [x, y]),
+            ("ii,...i", [image[0, 0, :4, :4], image[0, :, :4, :4]]),
+            ("...ij,...kj->...ik", [image, image[:, :1]]),
+            ("bcij, bcij, ij -> b", [image, image, image[0, 0]]),
+            ("ab,bc,cd->da", [x, y.mT, x]),
+            ("zA", [x]),
+        ],
+        "eq.Scalar": [(real_x, x[0, 0].item())],
+        "ne.Scalar": [(real_x, x[0, 0].item())],
+        "pow.Tensor_Scalar": [(complex_x, exponent) for exponent in (-2, 0, 1, 5.0, 7)],
+        "true_divide.Scalar": [(complex_x, 2.0)],
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Composites as data: what an overload means, as an expression of other ATen calls. composites.def has the
-// language and the rows by hand, generated.def those that tools/generate_composites.py traced from torch;
+// The importer as data: what an overload means, as an expression of other ATen calls, or of nodes of ours.
+// composites.def has the language and the rows by hand, generated.def those that
+// tools/generate_composites.py traced from torch, core/*.def those of core operators;
 // converters/composites.cpp evaluates them.
 #pragma once
 
@@ -51,6 +52,6 @@ struct Composite {
 
 // Rows in the order of the table. The table is part of the program, so a parse error is a bug.
 std::vector<Composite> parse_composites(std::string_view text);
-const std::vector<Composite>& all_composites();  // of composites.def and generated.def
+const std::vector<Composite>& all_composites();  // of the three tables
 
 }  // namespace ingot::core::aten

@@ -68,10 +68,12 @@ class CompositeParser {
   }
 
  private:
+  // "frac" is "aten.frac.default"; a name with two dots, of another library, is complete.
   static void complete(std::string& target) {
+    const auto dots = std::ranges::count(target, '.');
     const bool is_prim = target.starts_with("prims.");
-    if (is_prim || target.find('.') == std::string::npos) target += ".default";
-    if (!is_prim) target.insert(0, "aten.");
+    if (dots == (is_prim ? 1 : 0)) target += ".default";
+    if (dots < 2 && !is_prim) target.insert(0, "aten.");
   }
   Composite::Kind kind() {
     if (accept_word("whole")) return Composite::Kind::kWhole;
@@ -203,6 +205,32 @@ class CompositeParser {
   std::span<const Token> tokens_;
 };
 
+constexpr std::string_view kOfCore[] = {
+#include "importers/aten/composites/core/arithmetic.def"
+    ,
+#include "importers/aten/composites/core/elements.def"
+    ,
+#include "importers/aten/composites/core/fourier.def"
+    ,
+#include "importers/aten/composites/core/matrices.def"
+    ,
+#include "importers/aten/composites/core/normalization.def"
+    ,
+#include "importers/aten/composites/core/products.def"
+    ,
+#include "importers/aten/composites/core/quantization.def"
+    ,
+#include "importers/aten/composites/core/random.def"
+    ,
+#include "importers/aten/composites/core/recurrent.def"
+    ,
+#include "importers/aten/composites/core/reductions.def"
+    ,
+#include "importers/aten/composites/core/special_functions.def"
+    ,
+#include "importers/aten/composites/core/windows.def"
+    ,
+};
 constexpr std::string_view kByHand =
 #include "importers/aten/composites/composites.def"
     ;
@@ -210,9 +238,14 @@ constexpr std::string_view kGenerated =
 #include "importers/aten/composites/generated.def"
     ;
 
-std::vector<Composite> both_tables() {
-  std::vector<Composite> all = parse_composites(kByHand);
-  std::ranges::move(parse_composites(kGenerated), std::back_inserter(all));
+std::vector<Composite> all_tables() {
+  std::vector<Composite> all;
+  const auto add = [&](std::string_view table) {
+    std::ranges::move(parse_composites(table), std::back_inserter(all));
+  };
+  std::ranges::for_each(kOfCore, add);
+  add(kByHand);
+  add(kGenerated);
   return all;
 }
 
@@ -226,7 +259,7 @@ std::vector<Composite> parse_composites(std::string_view text) {
 }
 
 const std::vector<Composite>& all_composites() {
-  static const std::vector<Composite> kAll = both_tables();
+  static const std::vector<Composite> kAll = all_tables();
   return kAll;
 }
 

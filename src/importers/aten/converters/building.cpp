@@ -23,23 +23,6 @@ std::vector<int64_t> all_axes(size_t rank) {
   return axes;
 }
 
-std::vector<int64_t> reduced_axes(Call& call, const core::Value* x) {
-  return call.axes("dim", x->type.rank());
-}
-
-bool keeps_dims(Call& call) { return call.has("keepdim") && call.flag("keepdim"); }
-
-std::vector<int64_t> window_entries(Call& call, std::string_view name, size_t spatial) {
-  constexpr int64_t kLargest = int64_t{1} << 31;
-  std::vector<int64_t> values = call.integers(name);
-  if (values.size() == 1) values.resize(spatial, values[0]);
-  call.require(values.size() == spatial, fmt::format("another number of entries in {} than dims", name));
-  const bool sane =
-      std::ranges::all_of(values, [](int64_t value) { return value >= 0 && value <= kLargest; });
-  call.require(sane, fmt::format("an entry of {} that is negative or very large", name));
-  return values;
-}
-
 const Dim& extent(Call& call, const core::Value* value, size_t axis) {
   call.require(axis < value->type.rank(), "a tensor with too few dims");
   return value->type.shape[axis];
@@ -113,24 +96,6 @@ core::Value* concatenated(Call& call, std::vector<core::Value*> values, size_t a
 
 core::Value* filled(Call& call, Shape shape, double value, DType dtype) {
   return expanded(call, scalar(call.graph(), value, dtype), std::move(shape));
-}
-
-// Scaled by the larger one, so that no square overflows. An infinite operand decides, whatever the other is.
-core::Value* hypotenuse_of(Call& call, core::Value* a, core::Value* b) {
-  const DType dtype = a->type.dtype;
-  a = emit(call, ops::absolute, {a});
-  b = emit(call, ops::absolute, {b});
-  core::Value *large = emit(call, ops::maximum, {a, b}), *small = emit(call, ops::minimum, {a, b});
-  core::Value* ratio = emit(call, ops::divide, {small, large});
-  core::Value* squares =
-      emit(call, ops::add, {emit(call, ops::multiply, {ratio, ratio}), scalar(call.graph(), 1, dtype)});
-  core::Value* result = emit(call, ops::multiply, {large, emit(call, ops::square_root, {squares})});
-  core::Value* is_zero = emit(call, ops::equal, {large, scalar(call.graph(), 0, dtype)});
-  core::Value* is_infinite =
-      emit(call, ops::logical_or, {emit(call, ops::is_infinite, {a}), emit(call, ops::is_infinite, {b})});
-  core::Value* infinity = scalar(call.graph(), std::numeric_limits<double>::infinity(), dtype);
-  result = emit(call, ops::select, {is_zero, large, result});
-  return emit(call, ops::select, {is_infinite, infinity, result});
 }
 
 core::Value* rank_among_true(Call& call, core::Value* mask) {

@@ -16,11 +16,6 @@ core::Value* emit(Call& call, const Op& op, std::vector<core::Value*> operands,
 }
 
 std::vector<int64_t> all_axes(size_t rank);  // 0, 1, ...
-// One entry per spatial dim, a single one counting for all; rejects values that could overflow.
-std::vector<int64_t> window_entries(Call& call, std::string_view name, size_t spatial);
-std::vector<int64_t> reduced_axes(Call& call,
-                                  const core::Value* x);               // given by "dim"; all if absent
-bool keeps_dims(Call& call);                                           // "keepdim", if the call has it
 const Dim& extent(Call& call, const core::Value* value, size_t axis);  // rejects axes out of range
 // 0, step, 2 step ...: `extent` numbers.
 core::Value* counting(Call& call, const Dim& extent, const Dim& step = 1, DType dtype = DType::kI64);
@@ -38,8 +33,6 @@ core::Value* without_axes(Call& call, core::Value* value,
 core::Value* concatenated(Call& call, std::vector<core::Value*> values, size_t axis);
 // For each element of a bool mask, in row-major order, the rank of the last true element up to it.
 core::Value* rank_among_true(Call& call, core::Value* mask);
-// sqrt(a * a + b * b), of floating tensors of the same dtype.
-core::Value* hypotenuse_of(Call& call, core::Value* a, core::Value* b);
 core::Value* filled(Call& call, Shape shape, double value, DType dtype);
 
 // Bounds of a torch slice or index: negative ones count from the end.

@@ -58,8 +58,6 @@ core::Value* Call::pair(std::string_view name) {
 
 core::Value* Call::tensor(std::string_view name) { return tensor_of(get(name), name); }
 
-core::Value* Call::optional_tensor(std::string_view name) { return has(name) ? tensor(name) : nullptr; }
-
 std::vector<core::Value*> Call::tensors(std::string_view name) {
   std::vector<core::Value*> values = optional_tensors(name);
   require(std::ranges::find(values, nullptr) == values.end(), fmt::format("no tensor in {}", name));
@@ -74,18 +72,6 @@ std::vector<core::Value*> Call::optional_tensors(std::string_view name) {
     values.push_back(std::holds_alternative<None>(item.value) ? nullptr : tensor_of(item, name));
   }
   return values;
-}
-
-core::Value* Call::tensor_or_number(std::string_view name, std::optional<DType> dtype) {
-  if (is_tensor(name)) return tensor(name);
-  const std::optional<Dim> size = dim_of(get(name));
-  if (size && !size->is_constant()) {
-    const ops::Full full{.integer = *size, .dtype = DType::kI64};
-    return converted(graph(), graph().call(ops::full, {}, full), dtype.value_or(DType::kI64));
-  }
-  const bool is_bool = std::holds_alternative<bool>(get(name).value);
-  const DType own = is_bool ? DType::kBool : is_floating_number(name) ? DType::kF32 : DType::kI64;
-  return number_constant(graph(), number(name), dtype.value_or(own));
 }
 
 std::optional<Dim> Call::dim_of(const Argument& argument) {
@@ -125,12 +111,6 @@ std::vector<int64_t> Call::integers(std::string_view name) {
     if (!size.is_constant()) refuse(fmt::format("{} depends on the sizes of the inputs", name));
     values.push_back(*size.constant());
   }
-  return values;
-}
-
-std::vector<int64_t> Call::integers(std::string_view name, size_t count) {
-  std::vector<int64_t> values = integers(name);
-  require(values.size() == count, fmt::format("another number of entries in {} than {}", name, count));
   return values;
 }
 
@@ -212,19 +192,13 @@ size_t Call::checked_axis(std::string_view name, int64_t given, size_t rank) con
   return static_cast<size_t>(given < 0 ? given + count : given);
 }
 
-std::vector<size_t> Call::axes_in_order(std::string_view name, size_t rank) {
-  std::vector<size_t> result;
-  for (const int64_t given : integers(name)) {
-    result.push_back(checked_axis(name, given, rank));
-    require(std::ranges::count(result, result.back()) == 1, fmt::format("a repeated dim in {}", name));
-  }
-  return result;
-}
-
 std::vector<int64_t> Call::axes(std::string_view name, size_t rank) {
   std::vector<int64_t> result;
   if (has(name)) {
-    for (const size_t axis : axes_in_order(name, rank)) result.push_back(static_cast<int64_t>(axis));
+    for (const int64_t given : integers(name)) {
+      result.push_back(static_cast<int64_t>(checked_axis(name, given, rank)));
+      require(std::ranges::count(result, result.back()) == 1, fmt::format("a repeated dim in {}", name));
+    }
   }
   if (result.empty()) {
     for (size_t axis = 0; axis < rank; ++axis) result.push_back(static_cast<int64_t>(axis));
@@ -260,16 +234,6 @@ int64_t whole_number(const core::Graph& graph, double value) {
                                .node = graph.current_name,
                                .source_line = graph.current_source.to_string(),
                                .advice = "check the program that made this graph"});
-}
-
-core::Value* number_constant(core::Graph& graph, double value, DType dtype) {
-  Tensor tensor = make_tensor(dtype, {});
-  if (is_floating(dtype)) {
-    write_double(tensor.view(), {}, value);
-  } else {
-    write_integer(tensor.view(), {}, whole_number(graph, value));
-  }
-  return graph.add_constant(std::move(tensor));
 }
 
 core::Value* converted(core::Graph& graph, core::Value* value, DType dtype) {

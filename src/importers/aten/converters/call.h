@@ -47,11 +47,8 @@ class Call {
   bool has(std::string_view name) const;       // given, and not None
   core::Value* tensor(std::string_view name);  // rejects complex ones
   core::Value* pair(std::string_view name);    // a complex tensor: reals with one more dim, of size 2
-  core::Value* optional_tensor(std::string_view name);                // null for None
   std::vector<core::Value*> tensors(std::string_view name);           // rejects None
   std::vector<core::Value*> optional_tensors(std::string_view name);  // null entries for None
-  // A tensor, or a number as a 0-d constant of `dtype` (its own dtype if nullopt: i64, f32 or bool).
-  core::Value* tensor_or_number(std::string_view name, std::optional<DType> dtype = std::nullopt);
   bool is_tensor(std::string_view name) const;
   const TensorMeta& tensor_meta(std::string_view name) const;  // as recorded by the front end
 
@@ -59,7 +56,6 @@ class Call {
   std::vector<Dim> dims(std::string_view name);
   int64_t integer(std::string_view name);                // constant
   std::vector<int64_t> integers(std::string_view name);  // constants; a single number is a list of one
-  std::vector<int64_t> integers(std::string_view name, size_t count);  // constants; rejects other counts
   double number(std::string_view name);                                // int, float or bool
   std::optional<double> known_number(std::string_view name);  // nullopt if it depends on sizes or data
   std::vector<double> numbers(std::string_view name);
@@ -73,7 +69,6 @@ class Call {
   size_t axis(std::string_view name, size_t rank);  // negative ones count from the end
   std::vector<int64_t> axes(std::string_view name,
                             size_t rank);  // sorted; all of them for None or an empty list
-  std::vector<size_t> axes_in_order(std::string_view name, size_t rank);  // as given; rejects duplicates
 
   // The first result, as recorded by the front end.
   const TensorMeta& result_meta(size_t index = 0) const;
@@ -104,8 +99,6 @@ class Call {
 
 // Rejects values that are not 64-bit numbers, naming the current node.
 int64_t whole_number(const core::Graph& graph, double value);
-// A scalar as a 0-d tensor.
-core::Value* number_constant(core::Graph& graph, double value, DType dtype);
 core::Value* converted(core::Graph& graph, core::Value* value, DType dtype);  // itself if it has that dtype
 
 }  // namespace ingot::core::aten

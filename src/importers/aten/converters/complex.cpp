@@ -4,10 +4,8 @@
 #include "importers/aten/converters/complex.h"
 
 #include <algorithm>
-#include <cmath>
 #include <unordered_map>
 
-#include "importers/aten/converters/fourier.h"
 #include "importers/aten/converters/inner_scope.h"
 #include "importers/aten/converters/parts.h"
 #include "importers/aten/schema/schemas.h"
@@ -158,61 +156,7 @@ void complex_linear(Call& call) {
   give_parts_of(call, result.re, result.im);
 }
 
-Parts operand_parts(Call& call, std::string_view name) {
-  const DType dtype = component_of(call.result_meta().dtype);
-  if (!call.is_tensor(name) || !is_complex(call.tensor_meta(name).dtype)) {
-    const Term re(call, operand(call, name, dtype));
-    return {re, re.constant(0)};
-  }
-  const Parts parts = parts_of(call, call.pair(name));
-  return {parts.re.to(dtype), parts.im.to(dtype)};
-}
 Parts self_parts(Call& call) { return parts_of(call, call.pair("self")); }
-
-// Scaled by the larger part of the divisor, so that no square overflows.
-Parts quotient(const Parts& a, const Parts& b) {
-  const Term scale = b.re.apply(ops::absolute).apply(ops::maximum, b.im.apply(ops::absolute));
-  const Term re = b.re / scale, im = b.im / scale;
-  const Term size = b.re * re + b.im * im;
-  return {(a.re * re + a.im * im) / size, (a.im * re - a.re * im) / size};
-}
-void complex_divide(Call& call) {
-  const bool by_complex = call.is_tensor("other") && is_complex(call.tensor_meta("other").dtype);
-  if (!by_complex) return linear_in_each(call);
-  const Parts result = quotient(operand_parts(call, "self"), operand_parts(call, "other"));
-  give_parts_of(call, result.re, result.im);
-}
-void complex_reciprocal(Call& call) {
-  const Parts x = self_parts(call);
-  const Parts result = quotient({x.re.constant(1), x.re.constant(0)}, x);
-  give_parts_of(call, result.re, result.im);
-}
-
-Parts multiplied(const Parts& a, const Parts& b) {
-  return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
-}
-constexpr double kLargestPower = 64;
-void complex_power(Call& call) {
-  const auto exponent = call.is_tensor("exponent") ? std::nullopt : call.known_number("exponent");
-  const bool is_whole =
-      exponent && *exponent == std::trunc(*exponent) && std::abs(*exponent) <= kLargestPower;
-  if (!is_whole || !is_complex(call.tensor_meta("self").dtype))
-    call.refuse("complex powers other than integers from -64 to 64");
-  Parts factor = self_parts(call);
-  const Term one = filled_like(factor.re, 1), zero = filled_like(factor.re, 0);
-  if (*exponent == 0) return give_parts_of(call, one, zero);
-  std::optional<Parts> result;
-  for (auto bits = static_cast<uint32_t>(std::abs(*exponent)); bits != 0; bits >>= 1) {
-    if ((bits & 1) != 0) result = result ? multiplied(*result, factor) : factor;
-    if (bits > 1) factor = multiplied(factor, factor);
-  }
-  if (*exponent < 0) result = quotient({one, zero}, *result);
-  give_parts_of(call, result->re, result->im);
-}
-
-void conjugate_transpose(Call& call) {
-  give_parts_of(call, run_part(call, kReal)[0], -Term(call, run_part(call, kImaginary)[0]));
-}
 
 void view_as_complex(Call& call) { call.give(call.tensor("self")); }
 void view_as_real(Call& call) { call.give(call.pair("self")); }
@@ -227,13 +171,6 @@ void from_parts(Call& call) { give_broadcast(call, operand_term(call, "real"), o
 void complex_ones(Call& call) {
   const Term re(call, run_part(call, kReal)[0]);
   give_parts_of(call, re, filled_like(re, 0));
-}
-
-// Equal if both parts are.
-template <const Op& kCombine>
-void compared(Call& call) {
-  const std::vector<core::Value*> re = run_part(call, kReal), im = run_part(call, kImaginary);
-  call.give(emit(call, kCombine, {re[0], im[0]}));
 }
 
 constexpr Converter kComplexConverters[] = {

@@ -18,23 +18,6 @@ DType result_dtype_of(Call& call) {
   return requested ? *requested : call.result_meta().dtype;
 }
 
-void give_filled(Call& call, const Shape& shape, core::Value* value) {
-  call.give(expanded(call, value, shape));
-}
-
-void zeros(Call& call) {
-  give_filled(call, call.dims("size"), scalar(call.graph(), 0, result_dtype_of(call)));
-}
-void zeros_like(Call& call) {
-  give_filled(call, call.tensor("self")->type.shape, scalar(call.graph(), 0, result_dtype_of(call)));
-}
-void full(Call& call) {
-  give_filled(call, call.dims("size"), operand(call, "fill_value", result_dtype_of(call)));
-}
-void full_like(Call& call) {
-  give_filled(call, call.tensor("self")->type.shape, operand(call, "fill_value", result_dtype_of(call)));
-}
-void scalar_tensor(Call& call) { call.give(operand(call, "s", result_dtype_of(call))); }
 constexpr double kMostElements = 0x1p53;  // doubles count exactly up to here
 
 // start + step * i, where torch computes floating ranges in f64.
@@ -108,14 +91,6 @@ constexpr Converter kCreationConverters[] = {
     {"aten.arange.default", range_to},
     {"aten.arange.start", range_between},
     {"aten.arange.start_step", range_by},
-    {"aten.empty.memory_format", zeros},
-    {"aten.empty_like.default", zeros_like},
-    {"aten.empty_permuted.default", zeros},
-    {"aten.empty_strided.default", zeros},
-    {"aten.full.default", full},
-    {"aten.full_like.default", full_like},
-    {"aten.new_empty.default", zeros},
-    {"aten.scalar_tensor.default", scalar_tensor},
     {"aten.tril_indices.default", triangle_indices<false>, kComposed},
     {"aten.triu_indices.default", triangle_indices<true>, kComposed},
 };

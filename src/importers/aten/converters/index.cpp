@@ -15,36 +15,6 @@
 namespace ingot::core::aten {
 namespace {
 
-int64_t axis_of(Call& call, const core::Value* x) {
-  return static_cast<int64_t>(call.axis("dim", x->type.rank()));
-}
-
-void embedding(Call& call) {
-  call.give(emit(call, ops::take, {call.tensor("weight"), call.tensor("indices")}, ops::Axis{0}));
-}
-void index_select(Call& call) {
-  core::Value *x = call.tensor("self"), *index = call.tensor("index");
-  if (x->type.rank() == 0) return call.give(x);
-  index = reshaped(call, index, {element_count(index->type)});
-  call.give(emit(call, ops::take, {x, index}, ops::Axis{axis_of(call, x)}));
-}
-void take(Call& call) {
-  core::Value* flat = reshaped(call, call.tensor("self"), {element_count(call.tensor("self")->type)});
-  call.give(emit(call, ops::index, {flat, call.tensor("index")}, ops::IndexedAxes{{0}}));
-}
-void gather(Call& call) {
-  core::Value *x = call.tensor("self"), *index = call.tensor("index");
-  if (element_count(index->type) == Dim(0))  // of any rank
-    return call.give(filled(call, index->type.shape, 0, x->type.dtype));
-  if (index->type.dtype != DType::kI32) index = converted(call.graph(), index, DType::kI64);
-  if (x->type.rank() == 0) {
-    x = reshaped(call, x, {1});
-    core::Value* flat = reshaped(call, index, {element_count(index->type)});
-    return call.give(reshaped(call, emit(call, ops::gather, {x, flat}, ops::Axis{0}), index->type.shape));
-  }
-  call.give(emit(call, ops::gather, {x, index}, ops::Axis{axis_of(call, x)}));
-}
-
 // The size that the program recorded for the selected elements of masks, where they are indices: the last of
 // the dims to which all indices broadcast.
 Dim recorded_count(Call& call, const std::vector<core::Value*>& given) {
@@ -183,22 +153,11 @@ void index_put(Call& call) {
   call.give(emit(call, ops::index_put, std::move(operands), indices.axes));
 }
 
-void index_copy(Call& call) {
-  core::Value *x = call.tensor("self"), *index = call.tensor("index"), *source = call.tensor("source");
-  if (x->type.rank() == 0) return call.give(reshaped(call, source, {}));
-  index = reshaped(call, index, {element_count(index->type)});
-  call.give(emit(call, ops::index_copy, {x, index, source}, ops::Axis{axis_of(call, x)}));
-}
 constexpr Converter kIndexConverters[] = {
     {"aten._unsafe_index.Tensor", index, !kComposed, kBindsSizes},
     {"aten._unsafe_index_put.default", index_put},
-    {"aten.embedding.default", embedding},
-    {"aten.gather.default", gather},
     {"aten.index.Tensor", index, !kComposed, kBindsSizes},
-    {"aten.index_copy.default", index_copy},
     {"aten.index_put.default", index_put},
-    {"aten.index_select.default", index_select},
-    {"aten.take.default", take},
 };
 
 }  // namespace

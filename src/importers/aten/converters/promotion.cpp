@@ -27,16 +27,6 @@ const Argument& argument(const Call& call, std::string_view name) {
   return found->argument;
 }
 
-PromotionOperand contribution(Call& call, std::string_view name) {
-  using Rank = PromotionOperand::Rank;
-  if (call.is_tensor(name)) {
-    const TensorType& type = call.tensor(name)->type;
-    return {type.dtype, type.rank() > 0 ? Rank::kTensor : Rank::kScalarTensor};
-  }
-  if (std::holds_alternative<bool>(argument(call, name).value)) return {DType::kBool, Rank::kNumber};
-  return {call.is_floating_number(name) ? DType::kF64 : DType::kI64, Rank::kNumber};
-}
-
 }  // namespace
 
 DType result_dtype(std::span<const PromotionOperand> operands) {
@@ -48,30 +38,6 @@ DType result_dtype(std::span<const PromotionOperand> operands) {
     category = category ? promote(*category, dtype) : dtype;
   }
   return combine(by_rank[0], combine(by_rank[1], by_rank[2])).value_or(DType::kF32);
-}
-
-DType promoted(Call& call, std::span<const std::string_view> names) {
-  std::vector<PromotionOperand> operands;
-  for (const std::string_view name : names) operands.push_back(contribution(call, name));
-  return result_dtype(operands);
-}
-
-DType promoted_to_floating(Call& call, std::initializer_list<std::string_view> names) {
-  const DType dtype = promoted(call, names);
-  return is_floating(dtype) || is_complex(dtype) ? dtype : DType::kF32;
-}
-
-std::vector<core::Value*> promoted_tensors(Call& call) {
-  std::vector<core::Value*> values = call.tensors("tensors");
-  call.require(!values.empty(), "an empty list to join");
-  std::vector<PromotionOperand> operands;
-  for (const core::Value* value : values) {
-    using Rank = PromotionOperand::Rank;
-    operands.push_back({value->type.dtype, value->type.rank() > 0 ? Rank::kTensor : Rank::kScalarTensor});
-  }
-  const DType dtype = result_dtype(operands);
-  for (core::Value*& value : values) value = converted(call.graph(), value, dtype);
-  return values;
 }
 
 core::Value* operand(Call& call, std::string_view name, DType dtype) {
@@ -100,10 +66,6 @@ core::Value* size_scalar(core::Graph& graph, const Dim& size, DType dtype) {
   core::Value* value =
       graph.call(ops::full, {}, ops::Full{.integer = size, .dtype = direct ? dtype : DType::kI64});
   return converted(graph, value, dtype);
-}
-
-core::Value* floating(Call& call, core::Value* value) {
-  return is_floating(value->type.dtype) ? value : converted(call.graph(), value, DType::kF32);
 }
 
 }  // namespace ingot::core::aten

@@ -19,21 +19,9 @@ struct PromotionOperand {
 };
 DType result_dtype(std::span<const PromotionOperand> operands);
 
-// The dtype in which the named arguments (tensors or numbers) are computed.
-DType promoted(Call& call, std::span<const std::string_view> names);
-inline DType promoted(Call& call, std::initializer_list<std::string_view> names) {
-  return promoted(call, std::span(names.begin(), names.size()));
-}
-// The same, but integers and bools are computed in f32.
-DType promoted_to_floating(Call& call, std::initializer_list<std::string_view> names);
-
-// The list "tensors", with at least one element, in its promoted dtype.
-std::vector<core::Value*> promoted_tensors(Call& call);
-
 // A tensor or scalar as a tensor of a dtype; scalars have no dims.
 core::Value* operand(Call& call, std::string_view name, DType dtype);
 core::Value* scalar(core::Graph& graph, double value, DType dtype);
 core::Value* size_scalar(core::Graph& graph, const Dim& size, DType dtype);
-core::Value* floating(Call& call, core::Value* value);  // integers and bools become f32
 
 }  // namespace ingot::core::aten

@@ -7,7 +7,6 @@
 
 #include "importers/aten/converters/building.h"
 #include "importers/aten/converters/converters.h"
-#include "ops/axis.h"
 
 namespace ingot::core::aten {
 namespace {
@@ -64,14 +63,14 @@ Weights smooth_weights(const Axis& axis) {
   return weights;
 }
 
-// Scales passed by the call, one per spatial dim; 0 if the sizes determine them.
-std::vector<double> given_scales(Call& call, size_t spatial) {
+// Scales passed by the call, one per dim; 0 if the sizes determine them.
+std::vector<double> given_scales(Call& call) {
   std::vector<double> scales;
-  for (const char* name : {"scales", "scales_d", "scales_h", "scales_w"}) {
+  for (const char* name : {"scales_h", "scales_w"}) {
     if (call.has(name)) scales.push_back(call.number(name));
   }
   if (call.has("scale_factors")) scales = call.numbers("scale_factors");
-  if (scales.size() != spatial) scales.assign(spatial, 0);
+  if (scales.size() != 2) scales.assign(2, 0);
   return scales;
 }
 Axis axis_of(Call& call, const Dim& from, const Dim& to, double scale) {
@@ -99,7 +98,7 @@ template <Weights (*kWeights)(const Axis&)>
 void resample(Call& call) {
   core::Value* x = call.tensor(call.has("input") ? "input" : "self");
   const Shape &from = x->type.shape, &to = call.result_meta().shape;
-  const std::vector<double> scales = given_scales(call, 2);
+  const std::vector<double> scales = given_scales(call);
   const DType dtype = x->type.dtype;
   if (!is_floating(dtype)) call.refuse("integers, for which torch rounds weights differently");
   call.require(from.size() == 4 && to.size() == 4, "an image of unexpected rank");
@@ -113,39 +112,11 @@ void resample(Call& call) {
   call.give(swapped(call, x, 2, 3));
 }
 
-// The element under the center of each new one, with positions in f32 as torch computes them.
-core::Value* nearest(Call& call, core::Value* x, size_t dim, const Axis& axis) {
-  Tensor places = make_tensor(DType::kI64, {axis.to});
-  const auto step = static_cast<float>(axis.step);
-  for (int64_t i = 0; i < axis.to; ++i) {
-    const auto place = static_cast<int64_t>(std::floor((static_cast<float>(i) + 0.5F) * step));
-    write_integer(places.view(), std::array{i}, std::min(place, axis.from - 1));
-  }
-  return emit(call, ops::take, {x, call.graph().add_constant(std::move(places))},
-              ops::Axis{static_cast<int64_t>(dim)});
-}
-template <size_t kSpatial>
-void nearest_exact(Call& call) {
-  core::Value* x = call.tensor(call.has("input") ? "input" : "self");
-  const Shape from = x->type.shape, to = call.result_meta().shape;
-  call.require(from.size() == kSpatial + 2 && to.size() == kSpatial + 2, "an image of unexpected rank");
-  const std::vector<double> scales = given_scales(call, kSpatial);
-  for (size_t i = 0; i < kSpatial; ++i)
-    x = nearest(call, x, i + 2, axis_of(call, from[i + 2], to[i + 2], scales[i]));
-  call.give(x);
-}
-
 constexpr Converter kResampleConverters[] = {
     {"aten._upsample_bicubic2d_aa.default", resample<smooth_weights<smooth_cubic, 2>>},
     {"aten._upsample_bicubic2d_aa.vec", resample<smooth_weights<smooth_cubic, 2>>},
     {"aten._upsample_bilinear2d_aa.default", resample<smooth_weights<triangle, 1>>},
     {"aten._upsample_bilinear2d_aa.vec", resample<smooth_weights<triangle, 1>>},
-    {"aten._upsample_nearest_exact1d.default", nearest_exact<1>, kComposed},
-    {"aten._upsample_nearest_exact1d.vec", nearest_exact<1>, kComposed},
-    {"aten._upsample_nearest_exact2d.default", nearest_exact<2>, kComposed},
-    {"aten._upsample_nearest_exact2d.vec", nearest_exact<2>, kComposed},
-    {"aten._upsample_nearest_exact3d.default", nearest_exact<3>, kComposed},
-    {"aten._upsample_nearest_exact3d.vec", nearest_exact<3>, kComposed},
     {"aten.upsample_bicubic2d.default", resample<cubic_weights>, kComposed},
     {"aten.upsample_bicubic2d.vec", resample<cubic_weights>, kComposed},
 };

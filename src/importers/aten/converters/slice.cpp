@@ -4,11 +4,6 @@
 
 #include "importers/aten/converters/building.h"
 #include "importers/aten/converters/converters.h"
-#include "importers/aten/converters/promotion.h"
-#include "ops/axis.h"
-#include "ops/concat.h"
-#include "ops/reduce.h"
-#include "ops/select.h"
 #include "ops/size_condition.h"
 #include "ops/view.h"
 
@@ -155,119 +150,15 @@ void unbind(Call& call) {
     call.give(i, selected(call, x, axis, static_cast<int64_t>(i)));
 }
 
-// In their promoted dtype; torch ignores old-style empty tensors of one dim.
-std::vector<core::Value*> joinable(Call& call) {
-  std::vector<core::Value*> values = promoted_tensors(call);
-  const auto is_empty = [&](const core::Value* value) { return value->type.shape == Shape{0}; };
-  const bool mixed = !std::ranges::all_of(values, is_empty);
-  if (mixed) std::erase_if(values, is_empty);
-  return values;
-}
-void concat(Call& call) {
-  std::vector<core::Value*> values = joinable(call);
-  const size_t axis = call.axis("dim", values[0]->type.rank());
-  call.give(concatenated(call, std::move(values), axis));
-}
-
-void flip(Call& call) {
-  core::Value* x = call.tensor("self");
-  if (call.integers("dims").empty()) return call.give(x);
-  call.give(emit(call, ops::flip, {x}, ops::Axes{call.axes("dims", x->type.rank())}));
-}
-void roll(Call& call) {
-  core::Value* x = call.tensor("self");
-  if (element_count(x->type) == Dim(0)) return call.give(x);
-  const std::vector<Dim> shifts = call.dims("shifts");
-  const std::vector<int64_t> axes = call.integers("dims");
-  call.require(shifts.size() == std::max<size_t>(axes.size(), 1), "another number of shifts than dims");
-  if (axes.empty()) {
-    core::Value* flat = reshaped(call, x, {element_count(x->type)});
-    return call.give(reshaped(call, emit(call, ops::roll, {flat}, ops::Roll{0, shifts[0]}), x->type.shape));
-  }
-  const Shape shape = x->type.shape;
-  for (size_t i = 0; i < axes.size(); ++i) {
-    const int64_t axis = axes[i] < 0 ? axes[i] + static_cast<int64_t>(shape.size()) : axes[i];
-    x = emit(call, ops::roll, {x}, ops::Roll{axis, shifts[i]});
-  }
-  call.give(x);
-}
-
-// Element i appears repeats[i] times: position j of the result shows the first element whose running count
-// exceeds j. If the counts do not add up to its size, all positions are out of range, which fails the run.
-void repeat_each(Call& call) {
-  core::Value *x = call.tensor("self"),
-              *repeats = converted(call.graph(), call.tensor("repeats"), DType::kI64);
-  if (!call.has("output_size")) call.refuse("data-dependent repeats without output_size");
-  if (!call.has("dim")) x = reshaped(call, x, {element_count(x->type)});
-  const size_t axis = call.has("dim") ? call.axis("dim", x->type.rank()) : 0;
-  const Dim size = extent(call, x, axis), total = call.dim("output_size");
-  repeats = expanded(call, repeats, {size});
-  core::Value* ends = emit(call, ops::cumulative_sum, {repeats}, ops::Axis{0});
-  core::Value* passed = emit(call, ops::less_equal, {ends, unsqueezed(call, counting(call, total), 1)});
-  core::Value* from =
-      emit(call, ops::sum, {converted(call.graph(), passed, DType::kI64)}, ops::Reduce{{1}, false});
-  core::Value* sum = emit(call, ops::sum, {repeats}, ops::Reduce{{0}, false});
-  core::Value* fits = emit(call, ops::equal, {sum, size_scalar(call.graph(), total, DType::kI64)});
-  from = emit(call, ops::select, {fits, from, size_scalar(call.graph(), size, DType::kI64)});
-  call.give(emit(call, ops::take, {x, from}, ops::Axis{static_cast<int64_t>(axis)}));
-}
-
-// The part that a negative entry removes.
-Dim cut(const Dim& entry) { return entry.is_constant() && *entry.constant() < 0 ? Dim(0) - entry : Dim(0); }
-core::Value* without_cuts(Call& call, core::Value* x, const std::vector<Dim>& given) {
-  for (size_t i = 0; i + 1 < given.size(); i += 2) {
-    const size_t axis = x->type.rank() - 1 - i / 2;
-    x = sliced(call, x, axis, cut(given[i]), x->type.shape[axis] - cut(given[i + 1]));
-  }
-  return x;
-}
-// torch lists padding from the last dim on: low, high, low, high ...; negative entries crop after the
-// padding, but before it if the padding is circular.
-void pad_by(Call& call, const std::vector<Dim>& given, const std::string& mode, double value) {
-  core::Value* x = call.tensor("self");
-  const size_t rank = x->type.rank();
-  call.require(given.size() % 2 == 0 && given.size() / 2 <= rank, "another number of paddings than dims");
-  ops::Pad pad{std::vector<Dim>(rank, 0), std::vector<Dim>(rank, 0), value, mode};
-  for (size_t i = 0; i + 1 < given.size(); i += 2) {
-    const size_t axis = rank - 1 - i / 2;
-    pad.low[axis] = given[i] + cut(given[i]);
-    pad.high[axis] = given[i + 1] + cut(given[i + 1]);
-  }
-  const auto nothing = [](const Dim& entry) { return entry == Dim(0); };
-  const bool idle = std::ranges::all_of(pad.low, nothing) && std::ranges::all_of(pad.high, nothing);
-  const bool cuts_first = mode == "circular";
-  if (cuts_first) x = without_cuts(call, x, given);
-  if (!idle) x = emit(call, ops::pad, {x}, pad);
-  call.give(cuts_first ? x : without_cuts(call, x, given));
-}
-void pad_constant(Call& call) { pad_by(call, call.dims("pad"), "constant", call.number("value")); }
-void pad_any(Call& call) {
-  pad_by(call, call.dims("pad"), call.text("mode"), call.has("value") ? call.number("value") : 0);
-}
-
-template <bool kUpper>
-void triangle(Call& call) {
-  call.give(
-      emit(call, ops::triangle, {call.tensor("self")}, ops::Triangle{call.integer("diagonal"), kUpper}));
-}
-
 constexpr Converter kSliceConverters[] = {
-    {"aten.cat.default", concat},
     {"aten.chunk.default", chunk},
-    {"aten.constant_pad_nd.default", pad_constant},
-    {"aten.flip.default", flip},
     {"aten.narrow.default", narrow},
-    {"aten.pad.default", pad_any},
-    {"aten.repeat_interleave.self_Tensor", repeat_each},
-    {"aten.roll.default", roll},
     {"aten.select.int", select},
     {"aten.select_scatter.default", select_scatter},
     {"aten.slice.Tensor", slice},
     {"aten.slice_scatter.default", slice_scatter},
     {"aten.split.Tensor", split},
     {"aten.split.sizes", split_sizes},
-    {"aten.tril.default", triangle<false>},
-    {"aten.triu.default", triangle<true>},
     {"aten.unbind.int", unbind},
 };
 

@@ -8,7 +8,6 @@
 #include "importers/aten/converters/building.h"
 #include "importers/aten/converters/converters.h"
 #include "importers/aten/converters/promotion.h"
-#include "importers/aten/converters/strided.h"
 #include "ops/axis.h"
 #include "ops/size_condition.h"
 #include "ops/view.h"
@@ -53,8 +52,10 @@ Plane plane_of(Call& call, const core::Value* x) {
 }
 void diagonal(Call& call) {
   core::Value* x = call.tensor(call.has("A") ? "A" : "self");
-  const size_t rank = x->type.rank();
-  call.give(diagonal_of(call, x, call.axis("dim1", rank), call.axis("dim2", rank), call.integer("offset")));
+  const Plane plane = plane_of(call, x);
+  x = reshaped(call, transposed(call, x, plane.order), plane.joined);
+  const ops::Slice& slice = plane.diagonal;
+  call.give(sliced(call, x, static_cast<size_t>(slice.axis), slice.start, slice.end, slice.step));
 }
 void diagonal_scatter(Call& call) {
   core::Value* x = call.tensor("self");
@@ -68,6 +69,18 @@ void diagonal_scatter(Call& call) {
   call.give(transposed(call, reshaped(call, joined, plane.moved), back));
 }
 
+core::Value* windows_of(Call& call, core::Value* x, size_t axis, int64_t size, int64_t step) {
+  call.require(size >= 0 && step > 0, "empty windows");
+  ops::add_check(call.graph(), CheckKind::kBounds, at_most(size, x->type.shape[axis]), "unfold");
+  const Dim count = floor_divide(x->type.shape[axis] - Dim(size), step) + 1;
+  core::Value* starts = reshaped(call, counting(call, count, step), {count, 1});
+  core::Value* places = emit(call, ops::add, {starts, counting(call, size)});
+  core::Value* windows = emit(call, ops::take, {x, places}, ops::Axis{static_cast<int64_t>(axis)});
+  std::vector<int64_t> order = all_axes(windows->type.rank());
+  std::rotate(order.begin() + static_cast<ptrdiff_t>(axis) + 1,
+              order.begin() + static_cast<ptrdiff_t>(axis) + 2, order.end());
+  return transposed(call, windows, order);
+}
 void unfold(Call& call) {
   core::Value* x = call.tensor("self");
   const bool is_scalar = x->type.rank() == 0;
@@ -152,25 +165,5 @@ constexpr Converter kStridedConverters[] = {
 }  // namespace
 
 std::span<const Converter> strided_converters() { return kStridedConverters; }
-
-core::Value* windows_of(Call& call, core::Value* x, size_t axis, int64_t size, int64_t step) {
-  call.require(size >= 0 && step > 0, "empty windows");
-  ops::add_check(call.graph(), CheckKind::kBounds, at_most(size, x->type.shape[axis]), "unfold");
-  const Dim count = floor_divide(x->type.shape[axis] - Dim(size), step) + 1;
-  core::Value* starts = reshaped(call, counting(call, count, step), {count, 1});
-  core::Value* places = emit(call, ops::add, {starts, counting(call, size)});
-  core::Value* windows = emit(call, ops::take, {x, places}, ops::Axis{static_cast<int64_t>(axis)});
-  std::vector<int64_t> order = all_axes(windows->type.rank());
-  std::rotate(order.begin() + static_cast<ptrdiff_t>(axis) + 1,
-              order.begin() + static_cast<ptrdiff_t>(axis) + 2, order.end());
-  return transposed(call, windows, order);
-}
-
-core::Value* diagonal_of(Call& call, core::Value* x, size_t first, size_t second, int64_t offset) {
-  const Plane plane = plane_of(call, x, first, second, offset);
-  x = reshaped(call, transposed(call, x, plane.order), plane.joined);
-  const ops::Slice& slice = plane.diagonal;
-  return sliced(call, x, static_cast<size_t>(slice.axis), slice.start, slice.end, slice.step);
-}
 
 }  // namespace ingot::core::aten

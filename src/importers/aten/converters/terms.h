@@ -42,28 +42,16 @@ class Term {
 inline Term operator+(const Term& a, const Term& b) { return a.apply(ops::add, b); }
 inline Term operator-(const Term& a, const Term& b) { return a.apply(ops::subtract, b); }
 inline Term operator*(const Term& a, const Term& b) { return a.apply(ops::multiply, b); }
-inline Term operator/(const Term& a, const Term& b) { return a.apply(ops::divide, b); }
-inline Term operator+(const Term& a, double b) { return a.apply(ops::add, b); }
-inline Term operator-(const Term& a, double b) { return a.apply(ops::subtract, b); }
-inline Term operator*(const Term& a, double b) { return a.apply(ops::multiply, b); }
-inline Term operator/(const Term& a, double b) { return a.apply(ops::divide, b); }
-inline Term operator-(double a, const Term& b) { return b.constant(a) - b; }
 inline Term operator-(const Term& a) { return a.apply(ops::negate); }
-inline Term operator<(const Term& a, const Term& b) { return a.apply(ops::less, b); }
+inline Term operator-(const Term& a, double b) { return a.apply(ops::subtract, b); }
 inline Term operator<(const Term& a, double b) { return a.apply(ops::less, b); }
-inline Term operator>(const Term& a, double b) { return a.apply(ops::greater, b); }
-inline Term operator<=(const Term& a, double b) { return a.apply(ops::less_equal, b); }
-inline Term operator&&(const Term& a, const Term& b) { return a.apply(ops::logical_and, b); }
-inline Term operator||(const Term& a, const Term& b) { return a.apply(ops::logical_or, b); }
 inline Term operator!(const Term& a) { return a.apply(ops::logical_not); }
-inline Term equal(const Term& a, double b) { return a.apply(ops::equal, b); }
 
 inline Term filled_like(const Term& a, double value) {
   return {a.call(), filled(a.call(), a.shape(), value, a.dtype())};
 }
 
-// A tensor operand of the call; `real`: integers and bools become f32.
+// A tensor operand of the call.
 inline Term operand_term(Call& call, std::string_view name) { return {call, call.tensor(name)}; }
-inline Term real_term(Call& call, std::string_view name) { return {call, floating(call, call.tensor(name))}; }
 
 }  // namespace ingot::core::aten

@@ -4,21 +4,11 @@
 
 #include "importers/aten/converters/building.h"
 #include "importers/aten/converters/converters.h"
-#include "importers/aten/converters/promotion.h"
 #include "ops/size_condition.h"
 
 namespace ingot::core::aten {
 namespace {
 
-void identity(Call& call) { call.give(call.tensor("self")); }
-
-void to_dtype(Call& call) {
-  core::Value* x = call.tensor("self");
-  call.give(converted(call.graph(), x, call.dtype("dtype").value_or(x->type.dtype)));
-}
-void convert_elements(Call& call) {
-  call.give(converted(call.graph(), call.tensor("a"), call.dtype("dtype").value_or(DType::kF32)));
-}
 // Sizes with at most one -1, which is computed from the others.
 Shape resolved(Call& call, Shape shape, const Shape& from) {
   const auto unknown = std::ranges::find(shape, Dim(-1));
@@ -79,30 +69,12 @@ void expand(Call& call) {
 }
 
 constexpr Converter kViewConverters[] = {
-    {"aten._to_copy.default", to_dtype},
-    {"aten.alias.default", identity},
-    {"aten.clone.default", identity},
-    {"aten.conj.default", identity},
-    {"aten.conj_physical.default", identity},
-    {"aten.contiguous.default", identity},
-    {"aten.detach.default", identity},
     {"aten.expand.default", expand},
-    {"aten.lift_fresh.default", identity},
     {"aten.permute.default", permute},
-    {"aten.positive.default", identity},
-    {"aten.real.default", identity},
     {"aten.reshape.default", reshape},
-    {"aten.resolve_conj.default", identity},
-    {"aten.resolve_neg.default", identity},
     {"aten.squeeze.dims", squeeze_dims},
-    {"aten.to.device", to_dtype},
-    {"aten.to.dtype", to_dtype},
-    {"aten.to.dtype_layout", to_dtype},
-    {"aten.to.prim_Device", to_dtype},
-    {"aten.to.prim_dtype", to_dtype},
     {"aten.transpose.int", transpose},
     {"aten.unsqueeze.default", unsqueeze},
-    {"prims.convert_element_type.default", convert_elements},
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <unordered_map>
 #include <utility>
 
 #include "importers/aten/converters/complex.h"
@@ -13,11 +14,21 @@
 namespace ingot::core::aten {
 namespace {
 
-const Composite* find_local(std::string_view name) {
+using Locals = std::unordered_map<std::string_view, const Composite*>;
+
+Locals all_locals() {
+  Locals locals;
   for (const Composite& composite : all_composites())
-    if (composite.kind == Composite::Kind::kLocal && composite.target == name) return &composite;
-  return nullptr;
+    if (composite.kind == Composite::Kind::kLocal) locals.emplace(composite.target, &composite);
+  return locals;
 }
+const Composite* find_local(std::string_view name) {
+  static const Locals kLocals = all_locals();
+  const auto found = kLocals.find(name);
+  return found == kLocals.end() ? nullptr : found->second;
+}
+
+constexpr std::string_view kOwn = "op.";  // before the names of our operators
 
 // "sum" is "aten.sum.default", "where" is "aten.where.self": the first overload that has a converter.
 std::string target_of(std::string_view name) {
@@ -93,8 +104,8 @@ void Evaluation::give_results(const std::vector<Expression>& results) {
 bool Evaluation::give_call(const Expression& result) {
   if (result.kind == Expression::Kind::kChoice)
     return is_true(value_of(result.parts[0])) ? give_call(result.parts[1]) : give_call(result.parts[2]);
-  if (result.kind != Expression::Kind::kCall || find_composite_function(result.text) != nullptr ||
-      find_local(result.text) != nullptr)
+  if (result.kind != Expression::Kind::kCall || result.text.starts_with(kOwn) ||
+      find_composite_function(result.text) != nullptr || find_local(result.text) != nullptr)
     return false;
   apply(target_of(result.text), arguments_of(result), call_.node().outputs);
   return true;
@@ -149,6 +160,8 @@ std::vector<NamedArgument> Evaluation::arguments_of(const Expression& call) {
 }
 
 Argument Evaluation::called(const Expression& expression) {
+  if (expression.text.starts_with(kOwn))
+    return node_of(std::string_view(expression.text).substr(kOwn.size()), arguments_of(expression));
   if (const CompositeFunction function = find_composite_function(expression.text))
     return function(*this, values_of(expression.parts));
   if (const Composite* local = find_local(expression.text)) return local_value(*local, expression);
@@ -289,6 +302,29 @@ Dim Evaluation::size_of(const Argument& value) {
 int64_t Evaluation::integer(const Argument& value) {
   const auto known = size_of(value).constant();
   if (!known) call_.refuse("an argument that depends on the sizes of the inputs");
+  return *known;
+}
+
+bool Evaluation::is_real_symbol(const Argument& value) const {
+  const auto* id = std::get_if<ValueId>(&value.value);
+  return id != nullptr && scope_.value(*id).kind == ValueKind::kSymFloat;
+}
+
+std::optional<double> Evaluation::known_number(const Argument& value) {
+  if (const auto* flag = std::get_if<bool>(&value.value)) return *flag ? 1 : 0;
+  if (const auto* integer = std::get_if<int64_t>(&value.value)) return static_cast<double>(*integer);
+  if (const auto* real = std::get_if<double>(&value.value)) return *real;
+  const auto* id = std::get_if<ValueId>(&value.value);
+  if (id == nullptr || is_tensor(value)) return std::nullopt;
+  if (const auto real = scope_.number(*id)) return real;
+  const auto size = scope_.integer(*id);
+  const auto known = size ? size->constant() : std::nullopt;
+  return known ? std::optional(static_cast<double>(*known)) : std::nullopt;
+}
+
+double Evaluation::number(const Argument& value) {
+  const auto known = known_number(value);
+  if (!known) call_.refuse("a number that is not known now");
   return *known;
 }
 

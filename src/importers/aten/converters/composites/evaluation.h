@@ -28,10 +28,18 @@ class Evaluation {
   const TensorMeta& meta(const Argument& tensor) const;
   Dim size_of(const Argument& value);  // of an integer
   int64_t integer(const Argument& value);
+  std::optional<double> known_number(const Argument& value);  // nullopt if it depends on sizes or data
+  double number(const Argument& value);
+  bool is_real_symbol(const Argument& value) const;  // a float that is not known from the program
+  core::Value* tensor(const Argument& value);        // rejects complex ones
+  // A tensor, or a number without dims, in this dtype.
+  core::Value* operand(const Argument& value, DType dtype);
   Argument argument_of(const Dim& size);
   // Results of a call that becomes nodes. `outputs`: those of the composite's call, to make them its results.
   Argument apply(const std::string& target, std::vector<NamedArgument> arguments,
                  std::span<const std::optional<ValueId>> outputs = {});
+  // Results of a node of one of our operators: tensors are its operands, by name given are its attributes.
+  Argument node_of(std::string_view op, std::span<const NamedArgument> given);
 
  private:
   using Names = std::map<std::string, Argument, std::less<>>;
@@ -60,6 +68,19 @@ class Evaluation {
 // name.
 using CompositeFunction = Argument (*)(Evaluation& evaluation, std::span<const Argument> values);
 CompositeFunction find_composite_function(std::string_view name);
+
+struct NamedFunction {
+  std::string_view name;
+  CompositeFunction function;
+};
+std::span<const NamedFunction> core_functions();
+
+// For functions: rejects calls with too few values.
+const Argument& value_at(Evaluation& evaluation, std::span<const Argument> values, size_t index);
+// Which result is meant: the first one, or that of the number given.
+size_t result_index(Evaluation& evaluation, std::span<const Argument> values);
+int64_t checked_axis(Evaluation& evaluation, int64_t axis, int64_t count);  // not negative
+Argument size_list(Evaluation& evaluation, const Shape& shape);
 
 // An operator of numbers, sizes, texts and lists.
 Argument plain_operation(Evaluation& evaluation, std::string_view name, std::span<const Argument> values);

@@ -14,10 +14,6 @@ namespace {
 using Values = std::span<const Argument>;
 constexpr int64_t kLongestRange = 4096;
 
-const Argument& value_at(Evaluation& evaluation, Values values, size_t index) {
-  evaluation.call().require(index < values.size(), "a function of the table with too few arguments");
-  return values[index];
-}
 const Shape& shape_of(Evaluation& evaluation, Values values) {
   return evaluation.meta(value_at(evaluation, values, 0)).shape;
 }
@@ -26,21 +22,15 @@ Argument rank(Evaluation& evaluation, Values values) {
   return {static_cast<int64_t>(shape_of(evaluation, values).size())};
 }
 Argument shape(Evaluation& evaluation, Values values) {
-  ArgumentList sizes;
-  for (const Dim& size : shape_of(evaluation, values)) sizes.push_back(evaluation.argument_of(size));
-  return {std::move(sizes)};
+  return size_list(evaluation, shape_of(evaluation, values));
 }
-size_t checked_axis(Evaluation& evaluation, Values values) {
-  const auto count = static_cast<int64_t>(shape_of(evaluation, values).size());
-  const int64_t axis = evaluation.integer(value_at(evaluation, values, 1));
-  evaluation.call().require(axis >= -count && axis < count, "a tensor with too few dims");
-  return static_cast<size_t>(axis < 0 ? axis + count : axis);
+int64_t axis_in(Evaluation& evaluation, Values values) {
+  const auto rank = static_cast<int64_t>(shape_of(evaluation, values).size());
+  return checked_axis(evaluation, evaluation.integer(value_at(evaluation, values, 1)), rank);
 }
-Argument axis(Evaluation& evaluation, Values values) {
-  return {static_cast<int64_t>(checked_axis(evaluation, values))};
-}
+Argument axis(Evaluation& evaluation, Values values) { return {axis_in(evaluation, values)}; }
 Argument size(Evaluation& evaluation, Values values) {
-  const size_t at = checked_axis(evaluation, values);
+  const auto at = static_cast<size_t>(axis_in(evaluation, values));
   return evaluation.argument_of(shape_of(evaluation, values)[at]);
 }
 Argument element_count(Evaluation& evaluation, Values values) {
@@ -91,7 +81,9 @@ Argument dtype_of(Evaluation& evaluation, Values values) {
   return {evaluation.meta(value_at(evaluation, values, 0)).dtype};
 }
 // What torch recorded for the result of a call without a dtype.
-Argument default_dtype(Evaluation& evaluation, Values) { return {evaluation.call().result_meta().dtype}; }
+Argument default_dtype(Evaluation& evaluation, Values values) {
+  return {evaluation.call().result_meta(result_index(evaluation, values)).dtype};
+}
 Argument is_floating_tensor(Evaluation& evaluation, Values values) {
   return {is_floating(evaluation.meta(value_at(evaluation, values, 0)).dtype)};
 }
@@ -107,21 +99,25 @@ Argument largest_number(Evaluation& evaluation, Values values) {
       return {std::numeric_limits<double>::max()};
   }
 }
+// None does not count.
+void add_promotion(Evaluation& evaluation, const Argument& value, std::vector<PromotionOperand>& operands) {
+  using Rank = PromotionOperand::Rank;
+  if (evaluation.is_tensor(value)) {
+    const TensorMeta& meta = evaluation.meta(value);
+    operands.push_back({meta.dtype, meta.shape.empty() ? Rank::kScalarTensor : Rank::kTensor});
+  } else if (const auto* list = std::get_if<ArgumentList>(&value.value)) {
+    for (const Argument& item : *list) add_promotion(evaluation, item, operands);
+  } else if (std::holds_alternative<bool>(value.value)) {
+    operands.push_back({DType::kBool, Rank::kNumber});
+  } else if (!std::holds_alternative<None>(value.value)) {
+    const bool is_real = std::holds_alternative<double>(value.value) || evaluation.is_real_symbol(value);
+    operands.push_back({is_real ? DType::kF64 : DType::kI64, Rank::kNumber});
+  }
+}
 // The dtype of arithmetic on tensors and numbers.
 Argument result_type(Evaluation& evaluation, Values values) {
-  using Rank = PromotionOperand::Rank;
   std::vector<PromotionOperand> operands;
-  for (const Argument& value : values) {
-    if (evaluation.is_tensor(value)) {
-      const TensorMeta& meta = evaluation.meta(value);
-      operands.push_back({meta.dtype, meta.shape.empty() ? Rank::kScalarTensor : Rank::kTensor});
-    } else if (std::holds_alternative<bool>(value.value)) {
-      operands.push_back({DType::kBool, Rank::kNumber});
-    } else {
-      const bool is_real = std::holds_alternative<double>(value.value);
-      operands.push_back({is_real ? DType::kF64 : DType::kI64, Rank::kNumber});
-    }
-  }
+  for (const Argument& value : values) add_promotion(evaluation, value, operands);
   return {result_dtype(operands)};
 }
 
@@ -190,6 +186,9 @@ bool compared_values(Evaluation& evaluation, std::string_view name, const Argume
     return compared_sizes(evaluation, name, evaluation.size_of(a), evaluation.size_of(b));
   if (name == "==") return is_same(a, b);
   if (name == "!=") return !is_same(a, b);
+  const auto *m = std::get_if<int64_t>(&a.value), *n = std::get_if<int64_t>(&b.value);
+  if (m != nullptr && n != nullptr)  // exactly
+    return name == "<" ? *m < *n : name == "<=" ? *m <= *n : name == ">" ? *m > *n : *m >= *n;
   const auto x = known(a), y = known(b);
   if (!x || !y) evaluation.call().refuse("a comparison of an argument that is not a number");
   if (name == "<") return *x < *y;
@@ -245,11 +244,14 @@ Argument index_of(Evaluation& evaluation, Values values) {
   return {found - list.begin()};
 }
 bool is_member(Evaluation& evaluation, Values values) {
+  const auto *part = std::get_if<std::string>(&values[0].value),
+             *text = std::get_if<std::string>(&values[1].value);
+  if (part != nullptr && text != nullptr) return text->find(*part) != std::string::npos;
   const ArgumentList& list = evaluation.list_in(values[1]);
   return found_in(evaluation, values[0], list) != list.end();
 }
 
-constexpr std::pair<std::string_view, CompositeFunction> kFunctions[] = {
+constexpr NamedFunction kFunctions[] = {
     {"axis", axis},
     {"broadcast", broadcast},
     {"default_dtype", default_dtype},
@@ -274,9 +276,30 @@ constexpr std::pair<std::string_view, CompositeFunction> kFunctions[] = {
 }  // namespace
 
 CompositeFunction find_composite_function(std::string_view name) {
-  for (const auto& [text, function] : kFunctions)
-    if (text == name) return function;
+  for (const std::span<const NamedFunction> functions : {std::span<const NamedFunction>(kFunctions), core_functions()})
+    for (const auto& [text, function] : functions)
+      if (text == name) return function;
   return nullptr;
+}
+
+const Argument& value_at(Evaluation& evaluation, std::span<const Argument> values, size_t index) {
+  evaluation.call().require(index < values.size(), "a function of the table with too few arguments");
+  return values[index];
+}
+
+size_t result_index(Evaluation& evaluation, std::span<const Argument> values) {
+  return values.empty() ? 0 : static_cast<size_t>(evaluation.integer(values[0]));
+}
+
+int64_t checked_axis(Evaluation& evaluation, int64_t axis, int64_t count) {
+  evaluation.call().require(axis >= -count && axis < count, "a tensor with too few dims");
+  return axis < 0 ? axis + count : axis;
+}
+
+Argument size_list(Evaluation& evaluation, const Shape& shape) {
+  ArgumentList sizes;
+  for (const Dim& size : shape) sizes.push_back(evaluation.argument_of(size));
+  return {std::move(sizes)};
 }
 
 Argument plain_operation(Evaluation& evaluation, std::string_view name, std::span<const Argument> values) {
@@ -285,6 +308,9 @@ Argument plain_operation(Evaluation& evaluation, std::string_view name, std::spa
   if (name == "in") return {is_member(evaluation, values)};
   if (std::holds_alternative<ArgumentList>(values[0].value) && values.size() == 2)
     return joined_lists(evaluation, name, values);
+  const auto* text = std::get_if<std::string>(&values[0].value);
+  const auto* other = values.size() == 2 ? std::get_if<std::string>(&values[1].value) : nullptr;
+  if (name == "+" && text != nullptr && other != nullptr) return {*text + *other};
   const bool compares = name == "==" || name == "!=" || name.front() == '<' || name.front() == '>';
   if (compares) return {compared_values(evaluation, name, values[0], values[1])};
   return arithmetic_of(evaluation, name, values);

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// Functions that the rows of core/*.def have beside those of composites.def.
+#include <algorithm>
+#include <bit>
+
+#include "importers/aten/converters/building.h"
+#include "importers/aten/converters/composites/evaluation.h"
+#include "importers/aten/converters/random.h"
+#include "ops/search_sorted.h"
+#include "ops/size_condition.h"
+
+namespace ingot::core::aten {
+namespace {
+
+using CoreValues = std::span<const Argument>;
+
+Argument as_list(Evaluation& evaluation, CoreValues values) {
+  const Argument& value = value_at(evaluation, values, 0);
+  return std::holds_alternative<ArgumentList>(value.value) ? value : Argument{ArgumentList{value}};
+}
+Argument letters(Evaluation& evaluation, CoreValues values) {
+  const auto* text = std::get_if<std::string>(&value_at(evaluation, values, 0).value);
+  evaluation.call().require(text != nullptr, "an argument that is not text");
+  ArgumentList list;
+  for (const char letter : *text) list.push_back({std::string(1, letter)});
+  return {std::move(list)};
+}
+// Sorted and not negative: those of a list or a number, or all of them for None and an empty list. A tensor
+// without dims accepts 0 and -1, and has none.
+Argument axes(Evaluation& evaluation, CoreValues values) {
+  const auto rank = static_cast<int64_t>(evaluation.meta(value_at(evaluation, values, 0)).shape.size());
+  const Argument& given = value_at(evaluation, values, 1);
+  const auto* list = std::get_if<ArgumentList>(&given.value);
+  std::vector<int64_t> found;
+  for (const Argument& item : list != nullptr ? *list : ArgumentList{given}) {
+    if (std::holds_alternative<None>(item.value)) continue;
+    found.push_back(checked_axis(evaluation, evaluation.integer(item), std::max<int64_t>(rank, 1)));
+    evaluation.call().require(std::ranges::count(found, found.back()) == 1, "a dim that is given twice");
+  }
+  if (found.empty()) found = all_axes(static_cast<size_t>(rank));
+  std::ranges::sort(found);
+  ArgumentList result;
+  for (const int64_t axis : found)
+    if (rank > 0) result.push_back({axis});
+  return {std::move(result)};
+}
+// None where nothing is recorded.
+Argument recorded_shape(Evaluation& evaluation, CoreValues values) {
+  Call& call = evaluation.call();
+  const size_t index = result_index(evaluation, values);
+  if (index >= call.result_count() || !call.node().outputs[index]) return {None{}};
+  const Value& result = call.scope().value(*call.node().outputs[index]);
+  return result.kind == ValueKind::kTensor ? size_list(evaluation, result.tensor.shape) : Argument{None{}};
+}
+// How often a sorted line is halved until the place of a value is known.
+Argument halvings(Evaluation& evaluation, CoreValues values) {
+  const Dim size = evaluation.size_of(value_at(evaluation, values, 0));
+  const auto longest = static_cast<uint64_t>(range_of(size, evaluation.call().graph().symbols).max);
+  return {std::min<int64_t>(std::bit_width(longest), ops::SearchSorted::kMostSteps)};
+}
+Argument largest_prime(Evaluation& evaluation, CoreValues values) {
+  int64_t rest = evaluation.integer(value_at(evaluation, values, 0)), largest = 1;
+  for (int64_t factor = 2; factor * factor <= rest; ++factor) {
+    for (; rest % factor == 0; rest /= factor) largest = factor;
+  }
+  return {std::max(rest, largest)};
+}
+
+// The matrix whose transpose this is; None if it was not made so.
+Argument transposed_from(Evaluation& evaluation, CoreValues values) {
+  const core::Value* x = evaluation.tensor(value_at(evaluation, values, 0));
+  const bool is_turned = x->type.rank() == 2 && x->producer != nullptr && x->producer->op == &ops::transpose;
+  return is_turned ? Argument{evaluation.scope().bind(x->producer->operands[0])} : Argument{None{}};
+}
+// What was expanded to this; None if it was not made so.
+Argument expanded_from(Evaluation& evaluation, CoreValues values) {
+  const core::Node* producer = evaluation.tensor(value_at(evaluation, values, 0))->producer;
+  const bool is_wide = producer != nullptr && producer->op == &ops::expand;
+  return is_wide ? Argument{evaluation.scope().bind(producer->operands[0])} : Argument{None{}};
+}
+// A size that each run compares with another one; their names tell what differs.
+Argument checked_size(Evaluation& evaluation, CoreValues values) {
+  const Dim wanted = evaluation.size_of(value_at(evaluation, values, 0)),
+            given = evaluation.size_of(value_at(evaluation, values, 1));
+  const auto* what = std::get_if<std::string>(&value_at(evaluation, values, 2).value);
+  if (wanted != given)
+    ops::add_check(evaluation.call().graph(), CheckKind::kBounds,
+                   compare(Predicate::Kind::kEqual, given, wanted), what == nullptr ? "" : *what);
+  return values[0];
+}
+Argument drawn_bits(Evaluation& evaluation, CoreValues values) {
+  Shape shape;
+  for (const Argument& size : evaluation.list_in(value_at(evaluation, values, 0)))
+    shape.push_back(evaluation.size_of(size));
+  return {evaluation.scope().bind(random_bits(evaluation.call(), shape))};
+}
+// What a tensor or a number is as a tensor of a dtype.
+Argument operand_in(Evaluation& evaluation, CoreValues values) {
+  const auto* dtype = std::get_if<DType>(&value_at(evaluation, values, 1).value);
+  evaluation.call().require(dtype != nullptr, "a dtype that Ingot does not support");
+  if (is_complex(*dtype)) evaluation.call().refuse("complex numbers");
+  return {evaluation.scope().bind(evaluation.operand(values[0], *dtype))};
+}
+// A number; None if it depends on data or sizes, or is a tensor.
+Argument known_value(Evaluation& evaluation, CoreValues values) {
+  const Argument& value = value_at(evaluation, values, 0);
+  if (!std::holds_alternative<ValueId>(value.value)) return value;
+  const auto number = evaluation.known_number(value);
+  return number ? Argument{*number} : Argument{None{}};
+}
+
+constexpr NamedFunction kCoreFunctions[] = {
+    {"as_list", as_list},
+    {"axes", axes},
+    {"checked_size", checked_size},
+    {"expanded_from", expanded_from},
+    {"halvings", halvings},
+    {"known", known_value},
+    {"largest_prime", largest_prime},
+    {"letters", letters},
+    {"operand", operand_in},
+    {"random_bits", drawn_bits},
+    {"recorded_shape", recorded_shape},
+    {"transposed_from", transposed_from},
+};
+
+}  // namespace
+
+std::span<const NamedFunction> core_functions() { return kCoreFunctions; }
+
+}  // namespace ingot::core::aten
