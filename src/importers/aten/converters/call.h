@@ -54,9 +54,9 @@ class Call {
 
   Dim dim(std::string_view name);
   std::vector<Dim> dims(std::string_view name);
-  int64_t integer(std::string_view name);                // constant
-  std::vector<int64_t> integers(std::string_view name);  // constants; a single number is a list of one
-  double number(std::string_view name);                                // int, float or bool
+  int64_t integer(std::string_view name);                     // constant
+  std::vector<int64_t> integers(std::string_view name);       // constants; a single number is a list of one
+  double number(std::string_view name);                       // int, float or bool
   std::optional<double> known_number(std::string_view name);  // nullopt if it depends on sizes or data
   std::vector<double> numbers(std::string_view name);
   bool is_floating_number(std::string_view name) const;

@@ -151,14 +151,10 @@ void unbind(Call& call) {
 }
 
 constexpr Converter kSliceConverters[] = {
-    {"aten.chunk.default", chunk},
-    {"aten.narrow.default", narrow},
-    {"aten.select.int", select},
-    {"aten.select_scatter.default", select_scatter},
-    {"aten.slice.Tensor", slice},
-    {"aten.slice_scatter.default", slice_scatter},
-    {"aten.split.Tensor", split},
-    {"aten.split.sizes", split_sizes},
+    {"aten.chunk.default", chunk}, {"aten.narrow.default", narrow},
+    {"aten.select.int", select},   {"aten.select_scatter.default", select_scatter},
+    {"aten.slice.Tensor", slice},  {"aten.slice_scatter.default", slice_scatter},
+    {"aten.split.Tensor", split},  {"aten.split.sizes", split_sizes},
     {"aten.unbind.int", unbind},
 };
 

@@ -69,12 +69,9 @@ void expand(Call& call) {
 }
 
 constexpr Converter kViewConverters[] = {
-    {"aten.expand.default", expand},
-    {"aten.permute.default", permute},
-    {"aten.reshape.default", reshape},
-    {"aten.squeeze.dims", squeeze_dims},
-    {"aten.transpose.int", transpose},
-    {"aten.unsqueeze.default", unsqueeze},
+    {"aten.expand.default", expand},   {"aten.permute.default", permute},
+    {"aten.reshape.default", reshape}, {"aten.squeeze.dims", squeeze_dims},
+    {"aten.transpose.int", transpose}, {"aten.unsqueeze.default", unsqueeze},
 };
 
 }  // namespace

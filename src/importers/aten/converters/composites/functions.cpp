@@ -276,7 +276,8 @@ constexpr NamedFunction kFunctions[] = {
 }  // namespace
 
 CompositeFunction find_composite_function(std::string_view name) {
-  for (const std::span<const NamedFunction> functions : {std::span<const NamedFunction>(kFunctions), core_functions()})
+  for (const std::span<const NamedFunction> functions :
+       {std::span<const NamedFunction>(kFunctions), core_functions()})
     for (const auto& [text, function] : functions)
       if (text == name) return function;
   return nullptr;

@@ -70,7 +70,7 @@ std::vector<core::Value*> operands_of(Evaluation& evaluation, std::span<const Na
     const bool is_missing = std::holds_alternative<None>(operand.value);
     const bool is_number = !is_missing && !evaluation.is_tensor(operand);
     evaluation.call().require(!is_number || dtype, "numbers in place of tensors");
-    values.push_back(is_missing ? nullptr
+    values.push_back(is_missing  ? nullptr
                      : is_number ? evaluation.operand(operand, *dtype)
                                  : evaluation.tensor(operand));
   }
