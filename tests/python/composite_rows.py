@@ -50,6 +50,7 @@ _FUNCTIONS: dict[str, Any] = {
     "dtype_of": lambda x: x.dtype,
     "index_of": lambda value, values: values.index(value),
     "is_floating_point": lambda x: x.dtype.is_floating_point,
+    "known": lambda x: None if isinstance(x, torch.Tensor) else x,
     "largest": lambda x: torch.finfo(x.dtype).max,
     "letters": list,
     "len": lambda x: len(x) if isinstance(x, list | tuple) else 1,
