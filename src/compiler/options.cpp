@@ -311,7 +311,8 @@ constexpr std::array kRows = {
         [](CompileOptions& o, View, View value) { o.profiles = parse_shapes(value); }},
     Row{{"shards", "patterns", "",
          "weights of which each rank has a part, by the names of the model: \"*.up.weight:0/2\" is half of "
-         "a tensor along axis 0, \"...@tp\" of group tp"},
+         "a tensor along axis 0, \"*.up.weight:0/3+3+2\" one of parts of these sizes, \"...@tp\" of group "
+         "tp"},
         [](CompileOptions& o, View, View value) { o.shards = parse_names(value); }},
     Row{{"share_kernels", "bool", "true",
          "compile equal kernels of an engine once; false: to measure what that saves"},

@@ -239,12 +239,11 @@ void write_weights(JsonWriter& json, const EngineData& engine) {
         .list("shape", source.shape);
     if (!source.shards.empty()) {
       json.key("shards").begin_array();
-      for (const ShardAxis& shard : source.shards)
-        json.begin_object()
-            .field("axis", shard.axis)
-            .field("parts", shard.parts)
-            .field("group", shard.group)
-            .end_object();
+      for (const ShardAxis& shard : source.shards) {
+        json.begin_object().field("axis", shard.axis).field("parts", shard.parts).field("group", shard.group);
+        if (!shard.extents.empty()) json.list("extents", shard.extents);
+        json.end_object();
+      }
       json.end_array();
     }
     // Computed when the engine is written: an engine that was built here and not saved has none.

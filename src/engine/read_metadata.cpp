@@ -141,11 +141,13 @@ class MetadataReader : FlatReader {
       require(shard.axis() < whole.size(), "a shard divides an axis that its weight does not have");
       require(bit_width(weight.dtype) % 8 == 0, "a shard divides bytes");
       require(shard.parts() > 0 && shard.parts() <= kMostParts, "a shard has too many parts, or none");
-      weight.shards.push_back({shard.axis(), shard.parts(), text(shard.group())});
+      weight.shards.push_back({shard.axis(), shard.parts(), text(shard.group()), extents_of(shard, weight)});
       require(part_count(weight.shards) <= kMostParts, "a weight has too many parts");
       require(!__builtin_mul_overflow(whole[shard.axis()], shard.parts(), &whole[shard.axis()]),
               "the tensor of a shard is too large");
     });
+    require(!has_uneven_parts(weight.shards) || weight.shards.size() == 1,
+            "a weight with parts of different sizes is divided again");
     dense_bytes(weight.dtype, whole, *this);
     if (source.part_digests() == nullptr) return;
     const auto count = static_cast<size_t>(part_count(weight.shards));
@@ -153,6 +155,17 @@ class MetadataReader : FlatReader {
             "a shard lacks digests, or has too many");
     weight.part_digests.resize(count);
     std::memcpy(weight.part_digests.data(), source.part_digests()->data(), count * sizeof(Digest));
+  }
+
+  // The largest is the weight's own extent.
+  std::vector<int64_t> extents_of(const file::Shard& shard, const SourceWeight& weight) {
+    if (shard.extents() == nullptr) return {};
+    std::vector<int64_t> extents = numbers(shard.extents());
+    const int64_t largest = weight.shape[shard.axis()];
+    require(extents.size() == static_cast<size_t>(shard.parts()) && std::ranges::max(extents) == largest &&
+                std::ranges::min(extents) >= 0,
+            "the parts of a weight do not fit its shape");
+    return extents;
   }
 
   void add_other(const file::OtherTensor& source, EngineData& engine) {

@@ -79,7 +79,9 @@ class MetadataWriter {
   fb::Offset<fb::Vector<fb::Offset<file::Shard>>> write_shards(const std::vector<ShardAxis>& shards) {
     if (shards.empty()) return 0;
     return write_all(builder_, shards, [&](const ShardAxis& shard) {
-      return file::CreateShard(builder_, shard.axis, shard.parts, text(shard.group));
+      const bool is_even = shard.extents.empty();
+      return file::CreateShard(builder_, shard.axis, shard.parts, text(shard.group),
+                               is_even ? 0 : numbers(shard.extents));
     });
   }
   fb::Offset<fb::Vector<uint8_t>> write_digests(const std::vector<Digest>& digests) {

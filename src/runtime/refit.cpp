@@ -32,7 +32,8 @@ bool have_equal_bytes(const TensorView& a, const TensorView& b) {
 
 class SourceChecks {
  public:
-  SourceChecks(const EngineData& data, const ShardRanks& ranks) : data_(data), ranks_(ranks) {
+  SourceChecks(const EngineData& data, const ShardRanks& ranks, UnknownRanks unknown)
+      : data_(data), ranks_(ranks), unknown_(unknown) {
     for (size_t i = 0; i < data.sources.size(); ++i) sources_.emplace(data.sources[i].name, i);
     for (const OtherTensor& other : data.others) others_.emplace(other.name, &other);
   }
@@ -88,15 +89,37 @@ class SourceChecks {
 
   // A value that is a part already stays as it is.
   OwnedView own_part(const SourceWeight& source, const std::string& name, const OwnedView& given) const {
+    if (has_uneven_parts(source.shards)) return own_uneven_part(source, name, given);
     const bool is_whole = !source.shards.empty() && given.view.shape != source.shape &&
                           given.view.shape == whole_shape(source.shape, source.shards);
     if (!is_whole) return given;
     const int64_t part = part_number(source.shards, ranks_);
-    if (part == kNoPart) refuse_whole(source, name);
+    if (part == kNoPart) refuse_whole(source, name, "is the whole tensor");
     return {part_of(given.view, source.shards, part), given.owner};
   }
 
-  [[noreturn]] void refuse_whole(const SourceWeight& source, const std::string& name) const {
+  // The program needs to know whose part it is: the shape of the largest fits more ranks than one.
+  OwnedView own_uneven_part(const SourceWeight& source, const std::string& name,
+                            const OwnedView& given) const {
+    if (source.dtype != given.view.dtype) return given;
+    const int64_t part = part_number(source.shards, ranks_);
+    if (part == kNoPart && unknown_ == UnknownRanks::kFilledUp) return given;
+    if (part == kNoPart) refuse_whole(source, name, "is a tensor, or a part of one");
+    const std::vector<int64_t> own_shape = part_shape(source.shape, source.shards, part);
+    OwnedView own = given;
+    if (own.view.shape != own_shape && own.view.shape == whole_shape(source.shape, source.shards))
+      own.view = part_of(own.view, source.shards, part);
+    if (own.view.shape != own_shape)
+      throw UserError("INGOT-U321", fmt::format("weight '{}' is {} on rank {}, but the new value is {}", name,
+                                                to_string(source.dtype, own_shape), part,
+                                                to_string(own.view.dtype, own.view.shape)));
+    if (own_shape == source.shape) return own;
+    const Tensor filled = filled_up(own.view, source.shape);
+    return {filled.view(), filled.data};
+  }
+
+  [[noreturn]] void refuse_whole(const SourceWeight& source, const std::string& name,
+                                 std::string_view what) const {
     std::string why = "this process does not say which rank it is";
     for (const ShardAxis& shard : source.shards) {
       const auto rank = ranks_.find(shard.group);
@@ -105,8 +128,7 @@ class SourceChecks {
     }
     throw UserError(
         "INGOT-U357",
-        fmt::format("the value of '{}' is the whole tensor, of which each rank has a part, and {}", name,
-                    why),
+        fmt::format("the value of '{}' {}, of which each rank has a part, and {}", name, what, why),
         "give the rank (`rank`), join a group first, or set INGOT_RANK");
   }
 
@@ -131,6 +153,7 @@ class SourceChecks {
 
   const EngineData& data_;
   const ShardRanks& ranks_;
+  UnknownRanks unknown_;
   std::map<std::string_view, size_t> sources_;
   std::map<std::string_view, const OtherTensor*> others_;
   NewSources found_;
@@ -174,8 +197,8 @@ std::string names_of(const WeightsFiles& files) {
 }  // namespace
 
 NewSources check_sources(const EngineData& data, const SourceValues& values, Coverage coverage,
-                         const ShardRanks& ranks) {
-  return SourceChecks(data, ranks).run(values, coverage);
+                         const ShardRanks& ranks, UnknownRanks unknown) {
+  return SourceChecks(data, ranks, unknown).run(values, coverage);
 }
 
 ShardRanks ranks_after(const EngineData& data, const ShardRanks& known, const ShardRanks& given,
@@ -195,8 +218,8 @@ ShardRanks ranks_after(const EngineData& data, const ShardRanks& known, const Sh
 }
 
 NewSources check_files(const EngineData& data, const SourceValues& values, const WeightsFiles& files,
-                       Digests digests, const ShardRanks& ranks) {
-  NewSources found = check_sources(data, values, Coverage::kSome, ranks);
+                       Digests digests, const ShardRanks& ranks, UnknownRanks unknown) {
+  NewSources found = check_sources(data, values, Coverage::kSome, ranks, unknown);
   const auto require_same = [&](bool is_same, const SourceWeight& source, std::string_view what) {
     if (is_same) return;
     throw UserError("INGOT-U334", fmt::format(fmt::runtime(what), names_of(files), source.name),

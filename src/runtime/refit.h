@@ -25,9 +25,10 @@ using NewSources = std::map<size_t, OwnedView>;  // by index in EngineData::sour
 // had, U321 another shape or dtype, U324 a weight without a new value (kAll), U325 another value for what the
 // engine holds as a constant or initial state, U326 different values for two names of one weight.
 // The value of a sharded weight is a part, or the whole tensor, of which `ranks` have one: U357 if they are
-// not known.
+// not known. kFilledUp: parts of different sizes are then what the weight's type says.
+enum class UnknownRanks { kRefuse, kFilledUp };
 NewSources check_sources(const EngineData& data, const SourceValues& values, Coverage coverage,
-                         const ShardRanks& ranks);
+                         const ShardRanks& ranks, UnknownRanks unknown = UnknownRanks::kRefuse);
 
 // Of which ranks the parts are after a refit with values of `given`: where some values stay, of theirs too.
 // UserError INGOT-U358 if those are of other ranks.
@@ -45,7 +46,8 @@ using WeightsFiles = std::vector<WeightsFile>;
 // As check_sources for the values of these files, which must be all those that the engine names by their
 // digests: else UserError INGOT-U334.
 NewSources check_files(const EngineData& data, const SourceValues& values, const WeightsFiles& files,
-                       Digests digests, const ShardRanks& ranks);
+                       Digests digests, const ShardRanks& ranks,
+                       UnknownRanks unknown = UnknownRanks::kRefuse);
 
 // Points `weights` at the new values: at the caller's memory where it has an owner or only init reads it,
 // else at copies.

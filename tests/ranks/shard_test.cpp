@@ -11,6 +11,7 @@ namespace ingot::core {
 namespace {
 
 using namespace testing;
+using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -59,6 +60,22 @@ TEST(Shard, DividesAnAxisFurther) {
     }
 }
 
+TEST(Shard, HasPartsOfDifferentSizes) {
+  const std::vector<ShardAxis> rows = {{0, 3, "tp", {2, 3, 0}}}, columns = {{1, 2, "tp", {2, 1}}};
+  EXPECT_TRUE(has_uneven_parts(rows));
+  EXPECT_FALSE(has_uneven_parts({{0, 3, "tp"}}));
+  EXPECT_THAT(whole_shape({3, 3}, rows), ElementsAre(5, 3));
+  EXPECT_THAT(part_shape({3, 3}, rows, 0), ElementsAre(2, 3));
+  const Tensor whole = counted({5, 3});
+  const TensorView own = part_of(whole.view(), rows, 0), last = part_of(whole.view(), columns, 1);
+  EXPECT_THAT(floats_of(own), ElementsAre(0, 1, 2, 3, 4, 5));
+  EXPECT_THAT(floats_of(part_of(whole.view(), rows, 2)), ElementsAre());
+  EXPECT_THAT(floats_of(last), ElementsAre(2, 5, 8, 11, 14));
+  EXPECT_THAT(floats_of(filled_up(own, {3, 3}).view()), ElementsAre(0, 1, 2, 3, 4, 5, 0, 0, 0));
+  EXPECT_THAT(floats_of(filled_up(last, {5, 2}).view()), ElementsAre(2, 0, 5, 0, 8, 0, 11, 0, 14, 0));
+  EXPECT_THAT(floats_of(filled_up(part_of(whole.view(), rows, 2), {1, 3}).view()), Each(0));
+}
+
 TEST(Shard, NeedsARankOfItsGroup) {
   const std::vector<ShardAxis> shards = {{0, 2, "tp"}};
   EXPECT_EQ(part_number(shards, {}), kNoPart);
@@ -71,10 +88,10 @@ TEST(Shard, NeedsARankOfItsGroup) {
 class ShardedEngine : public ::testing::Test {
  protected:
   // `w` and `b` of weighted_engine are halves of tensors of 4.
-  std::shared_ptr<Engine> make() {
+  std::shared_ptr<Engine> make(const std::vector<int64_t>& extents = {}) {
     auto data = std::make_shared<EngineData>(without_weights(weighted_engine()));
     data->weights_form = WeightsForm::kPrepared;
-    for (SourceWeight& source : data->sources) source.shards = {{.axis = 0, .parts = 2, .group = ""}};
+    for (SourceWeight& source : data->sources) source.shards = {{0, 2, "", extents}};
     return Engine::create(data, host_);
   }
   static SourceValues values(const Tensor& w, const Tensor& b) {
@@ -129,6 +146,46 @@ TEST_F(ShardedEngine, KeepsTheRankInPartialRefits) {
   EXPECT_EQ(engine->weights()->ranks, (ShardRanks{{"", 1}}));
   engine->refit(values(whole_, whole_), Coverage::kAll, {{"", 0}});
   EXPECT_THAT(run(engine), ElementsAre(0, 11));
+}
+
+// Zeros follow a part that is smaller than the largest. Whose part it is has to be known even so.
+TEST_F(ShardedEngine, FillsUpSmallerParts) {
+  const Tensor whole = counted({3}), own = counted({1});
+  for (const int64_t rank : {0, 1}) {
+    const auto engine = make({2, 1});
+    engine->refit(values(whole, whole), Coverage::kAll, {{"", rank}});
+    EXPECT_THAT(run(engine), rank == 0 ? ElementsAre(0, 11) : ElementsAre(22, 0));
+    engine->refit(values(whole, rank == 0 ? part_ : own), Coverage::kAll, {{"", rank}});
+    EXPECT_THAT(run(engine), rank == 0 ? ElementsAre(0, 11) : ElementsAre(20, 0));
+  }
+  const auto engine = make({2, 1});
+  EXPECT_EQ(shard_error([&] { engine->refit(values(whole, part_), Coverage::kAll, {{"", 1}}); }),
+            "INGOT-U321: weight 'b' is f32[1] on rank 1, but the new value is f32[2]");
+  for (const Tensor& any : {whole, part_, own})
+    EXPECT_THAT(shard_error([&] { engine->refit(values(any, any), Coverage::kAll); }),
+                HasSubstr("INGOT-U357: the value of 'b' is a tensor, or a part of one"));
+  EXPECT_THAT(shard_error([&] { engine->refit(values(whole, whole), Coverage::kAll, {{"", 2}}); }),
+              HasSubstr("rank 2 is none of the 2 of group ''"));
+}
+
+TEST_F(ShardedEngine, KeepsTheSizesOfPartsInAFile) {
+  const auto engine = make({2, 1});
+  engine->refit(values(counted({3}), counted({3})), Coverage::kAll, {{"", 1}});
+  std::vector<std::byte> file;
+  write_engine(*snapshot(engine), [&](Bytes part) { file.insert(file.end(), part.begin(), part.end()); });
+  const auto loaded = Engine::load(EngineFile::open(file, nullptr), {}, host_);
+  EXPECT_THAT(run(loaded), ElementsAre(22, 0));
+  EXPECT_THAT(loaded->data().sources[0].shards[0].extents, ElementsAre(2, 1));
+  EXPECT_EQ(loaded->weights()->ranks, (ShardRanks{{"", 1}}));
+  auto damaged = std::make_shared<EngineData>(loaded->data());
+  const std::vector<std::vector<int64_t>> wrong = {{3, 1}, {1, 1}, {2, -1}, {2}, {2, 1, 0}};
+  for (const std::vector<int64_t>& extents : wrong) {
+    damaged->sources[0].shards[0].extents = extents;
+    file.clear();
+    write_engine(*damaged, [&](Bytes part) { file.insert(file.end(), part.begin(), part.end()); });
+    EXPECT_THAT(shard_error([&] { EngineFile::open(file, nullptr); }),
+                HasSubstr("the parts of a weight do not fit its shape"));
+  }
 }
 
 // Also through a file: another rank must not run with them.

@@ -141,6 +141,7 @@ class Build {
 
   std::unique_ptr<ingot_engine> finished(const std::shared_ptr<EngineData>& data) {
     if (options_.strip_weights || !options_.weights_files.empty()) return stripped(*data);
+    change_levels(*data, [](EngineData& level) { level.weights_ranks = own_ranks(level); });
     // For another processor: weights are prepared when the engine is loaded there.
     if (!can_run(*data, host(), options_.gpu)) return std::make_unique<ingot_engine>(data);
     phases_.begin("prepare weights");
@@ -171,9 +172,24 @@ class Build {
     return handle;
   }
 
+  // The ranks whose parts of different sizes the engine has the values of: others cannot run with them.
+  static ShardRanks own_ranks(const EngineData& data) {
+    const auto is_uneven = [](const SourceWeight& source) { return has_uneven_parts(source.shards); };
+    if (std::ranges::none_of(data.sources, is_uneven)) return {};
+    const ShardRanks ranks = find_ranks(data, nullptr);
+    for (const SourceWeight& source : data.sources)
+      if (part_number(source.shards, ranks) == kNoPart)
+        throw UserError("INGOT-U357",
+                        "the engine has parts of weights, and this process does not say which rank it is",
+                        "join a group first, or set INGOT_RANK");
+    return ranks_of_parts(data, ranks);
+  }
+
   // A file with one rank's parts in it would be taken for one of all ranks.
   void require_no_parts(const EngineData& data) const {
-    const auto is_part = [](const SourceWeight& source) { return !source.shards.empty(); };
+    const auto is_part = [](const SourceWeight& source) {
+      return !source.shards.empty() && !has_uneven_parts(source.shards);
+    };
     if (std::ranges::none_of(data.sources, is_part) || options_.strip_weights ||
         !options_.weights_files.empty())
       return;

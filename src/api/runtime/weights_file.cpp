@@ -80,7 +80,7 @@ void add_part_digests(const SourceValues& values, EngineData& stripped) {
     if (whole.shape != whole_shape(source.shape, source.shards)) return;  // the check says so
     for (int64_t part = 0; part < part_count(source.shards); ++part)
       source.part_digests.push_back(
-          digest_of(source, to_dense(part_of(whole, source.shards, part)).data.get()));
+          digest_of(source, filled_up(part_of(whole, source.shards, part), source.shape).data.get()));
   });
 }
 
@@ -95,6 +95,9 @@ SourceValues built_parts(SourceValues values, const EngineData& built, EngineDat
     const auto part = std::ranges::find(source.part_digests, source.digest) - source.part_digests.begin();
     const int64_t number = std::min<int64_t>(part, part_count(source.shards) - 1);
     found->second.view = part_of(found->second.view, source.shards, number);
+    if (found->second.view.shape == source.shape) continue;
+    const Tensor filled = filled_up(found->second.view, source.shape);
+    found->second = {filled.view(), filled.data};
   }
   return values;
 }
@@ -126,7 +129,8 @@ void leave_weights_to(const std::vector<std::string>& given, const EngineData& b
   OpenedFiles opened = open_files(paths, FileMemory::kMap);
   const SourceValues values = known_values(stripped, std::move(opened.tensors));
   add_part_digests(values, stripped);
-  check_files(stripped, built_parts(values, built, stripped), opened.files, Digests::kOfAll, {});
+  check_files(stripped, built_parts(values, built, stripped), opened.files, Digests::kOfAll, {},
+              UnknownRanks::kFilledUp);
   for (SourceWeight& source : stripped.sources)
     if (!source.part_digests.empty()) source.digest = {};  // nothing tells which rank has built it
 }

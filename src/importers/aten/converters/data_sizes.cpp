@@ -4,6 +4,7 @@
 #include "importers/aten/converters/data_sizes.h"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "importers/aten/converters/answers.h"
@@ -209,6 +210,25 @@ void chosen_size(Call& call) {
       bind_count(call, number, recorded ? *recorded : own_symbol(call), maximum(*then, *otherwise)).size);
 }
 
+// One of several sizes: that at an index, the rank.
+void size_of_rank(Call& call) {
+  core::Value* rank = call.tensor("rank");
+  const std::vector<int64_t> sizes = call.integers("sizes");
+  const auto& outputs = call.node().outputs;
+  call.require(!sizes.empty() && std::ranges::min(sizes) >= 0, "sizes that are not one per rank");
+  if (outputs.empty() || !outputs[0]) return;
+  const std::optional<Dim>& recorded = call.scope().value(*outputs[0]).integer;
+  call.require(recorded && recorded->is_symbol(), "a size without a symbol");
+  Tensor table = make_tensor(DType::kI64, {static_cast<int64_t>(sizes.size())});
+  std::memcpy(table.data.get(), sizes.data(), table.bytes());
+  core::Value* own = emit(
+      call, ops::take, {call.graph().add_constant(std::move(table)), reshaped(call, rank, {})}, ops::Axis{0});
+  const DimRange range{std::ranges::min(sizes), std::ranges::max(sizes)};
+  const DataCount size = bind_count(call, own, *recorded, range.max);
+  call.graph().symbols[recorded->symbol_name()].range = range;  // the table has no other
+  call.give(size.size);
+}
+
 constexpr Converter kDataSizesConverters[] = {
     {"aten._local_scalar_dense.default", item, !kComposed, kBindsSizes},
     {"aten._unique.default", unique, !kComposed, kBindsSizes},
@@ -221,6 +241,7 @@ constexpr Converter kDataSizesConverters[] = {
     {"aten.repeat_interleave.Tensor", repeated_indices, !kComposed, kBindsSizes},
     {"aten.unique_consecutive.default", unique_consecutive, !kComposed, kBindsSizes},
     {"aten.where.default", nonzero_columns, !kComposed, kBindsSizes},
+    {"ingot.size_of_rank.default", size_of_rank, !kComposed, kBindsSizes},
     {"torch.sym_ite", chosen_size, !kComposed, kBindsSizes},
 };
 
