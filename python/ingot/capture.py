@@ -40,6 +40,7 @@ class Input:
     data: torch.Tensor | None = None
     literal: object = None  # the value of a user input that is not a tensor
     is_saved: bool = True  # False: a buffer that state dicts leave out
+    filled: torch.Tensor | None = None  # `data` with zeros up to the size of the largest part on any rank
 
 
 @dataclass
@@ -138,7 +139,7 @@ class Capture:
             literal = self._flat(given.literal if given.literal is not None else example)
         identifier = self._value(node.name, example)
         self._ids[node] = identifier
-        data = on_host(given.data)
+        data = on_host(given.data if given.filled is None else given.filled)
         self.builder.input(identifier, given.kind, given.name or node.name, data, literal, given.is_saved)
 
     def _attribute(self, node: Node, module: GraphModule) -> None:

@@ -69,9 +69,10 @@ def compile_graph(
 
     `prepare` completes the program of a whole-model engine (its calling convention). `leaving`: nodes for torch, with the reason.
     """
+    unified = one_program.Unified(inputs)
     if settings.one_program:
-        one_program.unify(module, inputs)
-        settings = replace(settings, compiler={**settings.compiler, "rank": "any"})
+        unified = one_program.unify(module, inputs, outputs)
+        inputs, settings = unified.inputs, one_program.settings_for(unified, settings)
     settings = ranks.settings_for(module, devices.settings_for(module, inputs, settings))
     refused = {**refusals.by_choice(module, settings), **devices.refused(module, inputs, settings)}
     refused |= leaving or {}
@@ -83,6 +84,8 @@ def compile_graph(
         capture = Capture(f"torch {torch.__version__}")
         capture.graph(module, inputs, outputs)
         prepare(capture)
+        for name in unified.constants:
+            capture.builder.other_name(name, "")
         capture.builder.check_options(settings.compiler)
         in_parts = _complete(refused, module, outputs, capture, settings)
         if refused and settings.require_full_compilation:

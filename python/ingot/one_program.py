@@ -1,35 +1,52 @@
 # SPDX-License-Identifier: Apache-2.0
 """One program for all ranks, of the traces of all of them (docs/design/043): the option rank="all".
 
-The ranks compare their traces. Scalars and positions of slices that differ become constants stored per rank, from which the program takes
-its rank's; anything else that differs is refused with the node's name.
+Numbers that differ become constants stored per rank, positions of slices gathers, sizes expressions over symbols that have a value per
+rank (`rank_sizes`), and weights of different sizes parts of one type (`rank_weights`). Anything else that differs is refused with the
+node's name.
 """
 
 from __future__ import annotations
 
-import hashlib
-import itertools
-import json
-from collections.abc import Callable, Iterator, Sequence
+import operator
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
-from torch.fx import GraphModule, Node
+from torch.fx import Graph, GraphModule, Node
 
-from ingot import compat, rank_positions, ranks
-from ingot.capture import Input, attribute_of, target_name
+from ingot import compat, rank_creation, rank_operators, rank_positions, rank_weights, ranks  # noqa: F401
+from ingot.capture import Input, Output
 from ingot.errors import UserError
 from ingot.kinds import InputRole
-from ingot.source import source_of
+from ingot.rank_sizes import Sizes, Vector
+from ingot.rank_traces import Differences, compare, refusal, scalars_of, tensors_of, walk
+from ingot.settings import Settings
 
-Row = dict[str, Any]  # what one node of a trace is: everything but `scalars` has to be the same on all ranks
+_LARGE = "sizes that depend on the rank are for CPUs"
+_VARYING_INPUT = (
+    "give inputs whose sizes differ a size that varies: ingot.Input(min_shape=, max_shape=), or mark_dynamic"
+)
 
 
-def unify(module: GraphModule, inputs: Sequence[Input]) -> None:
-    """Makes the graph that of all ranks. UserError INGOT-U359 names the node where they differ in more than a scalar."""
+@dataclass
+class Unified:
+    """What the graph's inputs became, and what the compiler has to know about them."""
+
+    inputs: Sequence[Input]
+    shards: list[str] = field(default_factory=list)  # entries of the option `shards`
+    constants: list[str] = field(
+        default_factory=list
+    )  # buffers of integers, of which the program has those of all ranks
+
+
+def unify(module: GraphModule, inputs: Sequence[Input], outputs: Sequence[Output]) -> Unified:
+    """Makes the graph that of all ranks. UserError INGOT-U359 names the node where they differ in what a program cannot."""
     names = sorted(set(ranks.groups_in(module)))
+    unified = _as_before(module, inputs)
     if not names:
-        return
+        return unified
     group = ranks.torch_group(names[0])
     if len(names) > 1:
         raise UserError(
@@ -38,218 +55,225 @@ def unify(module: GraphModule, inputs: Sequence[Input]) -> None:
             advice="let each rank build its own engine: leave out rank=",
         )
     if group.size() == 1:
-        return
-    nodes = list(module.graph.nodes)
-    traces = ranks.shared_texts(group, json.dumps(_rows(module, nodes, inputs)))
-    _replace_scalars(module, _tables(nodes, [json.loads(text) for text in traces]), group)
+        return unified
+    found = compare(module, unified.inputs, group)
+    if found.scalars or found.sizes or found.contents:
+        unified = _Program(module, inputs, outputs, found, group).unified()
+        module.meta["ingot_unified"] = unified
+    return unified
 
 
-# ---- what a trace is ----
-def _rows(module: GraphModule, nodes: Sequence[Node], inputs: Sequence[Input]) -> list[Row]:
-    positions = {node: position for position, node in enumerate(nodes)}
-    given = iter(inputs)
-    return [
-        _row(module, node, positions, next(given, None) if node.op == "placeholder" else None)
-        for node in nodes
+def _as_before(module: GraphModule, inputs: Sequence[Input]) -> Unified:
+    """A graph that is compiled again has the form of all ranks already, and is given its rank's tensors."""
+    known = module.meta.get("ingot_unified")
+    if known is None:
+        return Unified(inputs)
+    nodes = [node for node in module.graph.nodes if node.op == "placeholder"]
+    again = [
+        without_value(given) if given.name in known.constants else rank_weights.filled_up(node, given)
+        for node, given in zip(nodes, inputs, strict=True)
     ]
+    return Unified(again, known.shards, known.constants)
 
 
-def _row(module: GraphModule, node: Node, positions: dict[Node, int], given: Input | None) -> Row:
-    scalars: list[float] = []
-
-    def keep(scalar: float) -> str:
-        scalars.append(scalar)
-        return type(scalar).__name__
-
-    arguments = _walk((node.args, node.kwargs), keep, lambda other: f"%{positions[other]}")
-    row: Row = {"operator": node.op, "arguments": repr(arguments), "scalars": scalars}
-    if node.op == "call_function":
-        row["operator"] = target_name(node.target)
-    value = node.meta.get("val")
-    if isinstance(value, torch.Tensor):
-        row["type"] = f"{value.dtype} {[str(size) for size in value.shape]}"
-    if given is not None:
-        row["value"] = f"{given.kind} {given.literal!r}"
-        is_constant = given.kind == InputRole.CONSTANT
-        row["value"] += _content(given.data) if is_constant or not _is_weight(given.data) else ""
-    elif node.op == "get_attr":
-        row["value"] = _content(attribute_of(module, node.target))
-    return row
-
-
-def _is_weight(data: torch.Tensor | None) -> bool:
-    """Weights may have any value; other tensors are constants of the program."""
-    return data is not None and (data.is_floating_point() or data.is_complex())
-
-
-def _content(data: Any) -> str:
-    """Of a nested graph, all that it is: its scalars cannot differ either."""
-    if isinstance(data, GraphModule):
-        rows = _rows(data, list(data.graph.nodes), [])
-        return hashlib.sha256(json.dumps(rows).encode()).hexdigest()
-    if not isinstance(data, torch.Tensor):
-        return ""
-    content = data.detach().cpu().contiguous().view(-1)
-    return hashlib.sha256(content.view(torch.uint8).numpy().tobytes() if content.numel() else b"").hexdigest()
-
-
-def _walk(argument: Any, scalar: Callable[[Any], Any], node: Callable[[Node], Any]) -> Any:
-    """The arguments with their scalars and nodes replaced, in one order."""
-    if isinstance(argument, Node):
-        return node(argument)
-    if isinstance(argument, (int, float)) and not isinstance(argument, bool):
-        return scalar(argument)
-    if isinstance(argument, (list, tuple)):
-        walked = [_walk(each, scalar, node) for each in argument]
-        return tuple(walked) if isinstance(argument, tuple) else walked
-    if isinstance(argument, dict):
-        return {name: _walk(each, scalar, node) for name, each in argument.items()}
-    return argument
-
-
-# ---- where traces differ ----
-def _tables(nodes: Sequence[Node], traces: Sequence[list[Row]]) -> dict[Node, dict[int, list[Any]]]:
-    """Per node, the scalars that differ, by their order among its arguments: one value per rank."""
-    tables: dict[Node, dict[int, list[Any]]] = {}
-    for node, *rows in zip(nodes, *traces, strict=False):
-        for rank, row in enumerate(rows):
-            _require_same(node, rows[0], row, rank)
-        columns = zip(*(row["scalars"] for row in rows), strict=True)
-        differing = {k: list(values) for k, values in enumerate(columns) if len(set(map(repr, values))) > 1}
-        if differing:
-            if not _are_positions(node, differing):
-                _require_tensor_slots(node, differing)
-            tables[node] = differing
-    for rank, trace in enumerate(traces):
-        if len(trace) != len(traces[0]):
-            raise _refusal(nodes[-1], f"rank 0 has {len(traces[0])} nodes and rank {rank} has {len(trace)}")
-    return tables
-
-
-def _require_same(node: Node, first: Row, other: Row, rank: int) -> None:
-    for name in {**first, **other}:
-        if name != "scalars" and first.get(name) != other.get(name):
-            raise _refusal(
-                node, f"the {name} is {first.get(name)} on rank 0 and {other.get(name)} on rank {rank}"
-            )
-
-
-def _are_positions(node: Node, differing: dict[int, list[Any]]) -> bool:
-    slots = _slots(node)
-    return rank_positions.are_positions(node, {slots[order] for order in differing})
-
-
-def _require_tensor_slots(node: Node, differing: dict[int, list[Any]]) -> None:
-    """Scalars that are arguments of their own, of a type that may be a tensor."""
-    slots = _slots(node)
-    for order, values in differing.items():
-        slot = slots[order]
-        if slot is None or _tensor_overload(node, slot) is None:
-            raise _refusal(node, f"a size or position is {', '.join(map(str, values))} on the ranks")
-
-
-def _refusal(node: Node, what: str) -> UserError:
-    file, line, function, _ = source_of(node)
-    return UserError(
-        f"the program depends on the rank in a way that one program for all ranks cannot: {what}",
-        code="INGOT-U359",
-        node=node.name,
-        source=f"{file}:{line} in {function}" if file else "",
-        advice='let each rank build its own engine: leave out rank="all"',
+def without_value(given: Input) -> Input:
+    """The input of a constant that the program has of all ranks: its own value means nothing, and a refit may give any."""
+    with compat.with_real_tensors():
+        nothing = torch.zeros_like(given.data, device="cpu")
+    return replace(
+        given, kind=InputRole.CONSTANT, name=f"{given.name} of all ranks", data=None, filled=nothing
     )
 
 
-# ---- scalars as constants per rank ----
-def _replace_scalars(module: GraphModule, tables: dict[Node, dict[int, list[Any]]], group: Any) -> None:
-    if not tables:
-        return
-    constants = _Constants(module, group)
-    for node, differing in tables.items():
-        if _are_positions(node, differing):
-            slots = _slots(node)
-            values = {slots[order]: table for order, table in differing.items() if slots[order] is not None}
-            rank_positions.replace(node, values, constants.of, constants.positions)
-            continue
-        order = itertools.count()
+def settings_for(unified: Unified, settings: Settings) -> Settings:
+    """One engine for all ranks, whose parts of weights are first those that were found, then those that the user declares."""
+    compiler = {**settings.compiler, "rank": "any"}
+    shards = [*unified.shards, *filter(None, [compiler.get("shards")])]
+    if unified.shards:
+        compiler["shards"] = ",".join(shards)
+    return replace(settings, compiler=compiler)
 
-        def replaced(scalar: Any, order: Iterator[int] = order, differing: dict = differing) -> Any:
-            values = differing.get(next(order))
-            return scalar if values is None else constants.of(values)
 
-        slots = [slot for k, slot in enumerate(_slots(node)) if k in differing]
-        target = node.target
-        node.args, node.kwargs = _walk((node.args, node.kwargs), replaced, lambda other: other)
+def settings_of_part(settings: Settings, inputs: Sequence[Input]) -> Settings:
+    """Of the entries for parts of different sizes, those of its weights."""
+    shards = settings.compiler.get("shards", "")
+    if "+" not in shards:
+        return settings
+    names = {given.name for given in inputs}
+    own = [entry for entry in shards.split(",") if "+" not in entry or entry.rsplit(":", 1)[0] in names]
+    return replace(settings, compiler={**settings.compiler, "shards": ",".join(own)})
+
+
+class _Program:
+    """A graph on its way to be that of all ranks."""
+
+    def __init__(
+        self,
+        module: GraphModule,
+        inputs: Sequence[Input],
+        outputs: Sequence[Output],
+        found: Differences,
+        group: Any,
+    ) -> None:
+        self._module, self._found, self._group = module, found, group
+        nodes = list(module.graph.nodes)
+        self._inputs = dict(zip((node for node in nodes if node.op == "placeholder"), inputs, strict=True))
+        self._targets = {output.target for output in outputs if output.target is not None}
+        values = [value for node in nodes for value in tensors_of(node.meta.get("val"))]
+        self._fake = next(value.fake_mode for value in values if hasattr(value, "fake_mode"))
+        self._first = _beginning(module.graph)
+        self._constants = _Constants(module, self._first, self._fake, group)
+        vectors = [vector for shapes in found.sizes.values() for shape in shapes for vector in shape]
+        self._with_positions = {node for node in found.scalars if self._are_positions(node)}
+        self._size_scalars = {node: self._sizes_among(node) for node in found.scalars}
+        vectors += [vector for scalars in self._size_scalars.values() for vector in scalars.values()]
+        is_varying = any(len(set(vector)) > 1 for vector in vectors)
+        if is_varying and any(value.is_cuda for value in values):
+            raise refusal(next(iter({**found.sizes, **self._size_scalars})), _LARGE)
+        self._require_equal_inputs()
+        self._sizes = Sizes(vectors, self._first, self._fake, self._constants.rank)
+
+    def unified(self) -> Unified:
+        result = Unified([])
+        self._set_sizes()
+        for node, given in self._inputs.items():
+            if node in self._found.sizes:
+                shape = self._found.sizes[node][0]
+                self._inputs[node], entry = rank_weights.fill_up(node, given, shape, self._first, self._sizes)
+                result.shards.append(f"{entry}@{self._group.group_name}")
+        for node, contents in self._found.contents.items():
+            self._replace_content(node, contents, result)
+        for node, differing in self._found.scalars.items():
+            self._replace_scalars(node, differing)
+        rank_weights.move_slices(self._module, self._sizes)
+        self._module.graph.erase_node(self._first)
+        self._module.graph.lint()
+        self._module.recompile()
+        result.inputs = list(self._inputs.values())
+        return result
+
+    # ---- sizes ----
+    def _require_equal_inputs(self) -> None:
+        for node, given in self._inputs.items():
+            if node not in self._found.sizes:
+                continue
+            if given.data is None or node in self._found.contents or self._is_changed(node):
+                shown = " and ".join(
+                    str(list(sizes)) for sizes in zip(*self._found.sizes[node][0], strict=True)
+                )
+                advice = {"advice": _VARYING_INPUT} if given.kind == InputRole.USER else {}
+                raise refusal(node, f"its sizes are {shown} on the ranks", **advice)
+
+    def _is_changed(self, node: Node) -> bool:
+        return bool(self._targets & {node.name, getattr(self._inputs.get(node), "name", node.name)})
+
+    def _sizes_among(self, node: Node) -> dict[int, Vector]:
+        """Of the scalars of a node that differ, those that are sizes, by their order."""
+        differing = self._found.scalars[node]
+        places = list(scalars_of(node))
+        if node in self._with_positions or rank_creation.is_creation(node):
+            return {}
+        return {
+            order: values
+            for order, values in differing.items()
+            if _is_size(node, places[order][0]) and all(isinstance(value, int) for value in values)
+        }
+
+    def shape_of(self, node: Node, number: int = 0) -> list[Vector]:
+        """Per dim, the size on each rank, also of nodes of which all ranks have the same."""
+        if node in self._found.sizes:
+            return self._found.sizes[node][number]
+        return [[size] * self._constants.ranks for size in tensors_of(node.meta["val"])[number].shape]
+
+    def _set_sizes(self) -> None:
+        for node, shapes in self._found.sizes.items():
+            value = node.meta["val"]
+            made = [
+                self._sizes.tensor(like, shape) for like, shape in zip(tensors_of(value), shapes, strict=True)
+            ]
+            node.meta["val"] = made[0] if isinstance(value, torch.Tensor) else type(value)(made)
+
+    # ---- scalars and constants ----
+    def _are_positions(self, node: Node) -> bool:
+        """Asked while nodes have the sizes of this rank's trace."""
+        differing, places = self._found.scalars[node], list(scalars_of(node))
+        slots = {places[order][0] for order in differing if not places[order][1]}
+        if len(slots) != len(differing) or not rank_positions.are_positions(node, slots):
+            return False
+        return not rank_positions.is_part(node) or node.args[0] not in self._found.sizes
+
+    def _replace_scalars(self, node: Node, differing: dict[int, Vector]) -> None:
+        places = list(scalars_of(node))
+        values = {places[order][0]: vector for order, vector in differing.items()}
+        if node in self._with_positions:
+            return rank_positions.replace(node, values, self._constants, self.shape_of, self._sizes)
+        if rank_creation.is_creation(node):
+            return rank_creation.replace(node, values, self._constants, self.shape_of(node), self._sizes)
+        sizes, slots = self._size_scalars[node], []
+        made: dict[int, Any] = {order: self._sizes.node(vector) for order, vector in sizes.items()}
+        for order, vector in differing.items():
+            slot, path = places[order]
+            if order in made:
+                continue
+            if path or tensor_overload(node, slot) is None:
+                raise refusal(node, f"a size or position is {', '.join(map(str, vector))} on the ranks")
+            made[order] = self._constants.of(vector)
+            slots.append(slot)
+        order = iter(range(len(places)))
+        replaced = walk(
+            (node.args, node.kwargs), lambda scalar: made.get(next(order), scalar), lambda other: other
+        )
+        node.args, node.kwargs = replaced
         for slot in slots:
-            target = _tensor_overload(node, slot)
-        node.target = target
-        constants.require_type(node)
-    module.graph.lint()
-    module.recompile()
-
-
-def _slots(node: Node) -> list[int | None]:
-    """Of each scalar, in the order of `_walk`: the argument that it is, None if it is in a list."""
-    slots: list[int | None] = []
-    for position, argument in enumerate((*node.args, node.kwargs)):
-        found: list[Any] = []
-        _walk(argument, found.append, lambda other: None)
-        slots += [None if isinstance(argument, (list, tuple, dict)) else position] * len(found)
-    return slots
-
-
-def _tensor_overload(node: Node, slot: int) -> Any:
-    """The overload that takes a tensor as this argument; None if there is none."""
-    schema = getattr(node.target, "_schema", None)
-    if node.op != "call_function" or schema is None or slot >= len(schema.arguments):
+            node.target = tensor_overload(node, slot)
+        if slots:
+            _require_type(node, self._fake)
         return None
-    if str(schema.arguments[slot].type) == "Tensor":
-        return node.target
-    other = getattr(node.target.overloadpacket, "Tensor", None)
-    takes = other is not None and len(other._schema.arguments) > slot
-    return other if takes and str(other._schema.arguments[slot].type) == "Tensor" else None
+
+    def _replace_content(self, node: Node, contents: Sequence[torch.Tensor], result: Unified) -> None:
+        """A constant of which each rank has its own becomes a part of one that has those of all."""
+        if self._is_changed(node):
+            raise refusal(node, "a buffer that calls change has another value on each rank")
+        like = contents[0]
+        if any((each.dtype, each.shape) != (like.dtype, like.shape) for each in contents):
+            raise refusal(node, "a constant has other sizes on each rank")
+        with compat.with_real_tensors():
+            table = torch.stack(list(contents))
+        node.replace_all_uses_with(self._constants.own_part(table, list(like.shape)))
+        if node.op == "get_attr":
+            self._module.graph.erase_node(node)
+            return
+        given = self._inputs[node]
+        self._inputs[node] = without_value(given)
+        result.constants.append(given.name)
 
 
 class _Constants:
     """Nodes for constants stored per rank, ahead of all others."""
 
-    def __init__(self, module: GraphModule, group: Any) -> None:
-        nodes = list(module.graph.nodes)
-        self._module, self._count = module, 0
-        self._first = next(node for node in nodes if node.op != "placeholder")
-        values = (node.meta.get("val") for node in nodes)
-        self._fake = next(value.fake_mode for value in values if hasattr(value, "fake_mode"))
-        self._call = rank_positions.Calls(self._first, self._fake)
-        functional = torch.ops._c10d_functional
-        # The same on all ranks: each gets its own element.
-        everyone = self._constant(list(range(group.size())), torch.int64)
-        started = self._call(
-            functional.reduce_scatter_tensor.default, everyone, "max", group.size(), group.group_name
-        )
-        self._rank = self._call(functional.wait_tensor.default, started)
+    def __init__(self, module: GraphModule, first: Node, fake: Any, group: Any) -> None:
+        self._module, self._fake, self._group = module, fake, group
+        self._first, self._count = first, 0
+        self._call = rank_positions.Calls(first, fake)
+        self.ranks = group.size()
+        self._rank: Node | None = None
 
-    def of(self, values: list[Any]) -> Node:
+    def of(self, values: Vector) -> Node:
+        """This rank's entry, a tensor without dims."""
         dtype = torch.int64 if all(isinstance(value, int) for value in values) else torch.float64
-        table = self._constant(values, dtype)
-        own = self._call(torch.ops.aten.index_select.default, table, 0, self._rank)
-        return self._call(torch.ops.aten.view.default, own, [])
-
-    def positions(self, values: list[int]) -> Node:
-        return self._constant(values, torch.int64)
-
-    def require_type(self, node: Node) -> None:
-        """A tensor without dims may promote what a scalar does not: an integer tensor, say."""
-        walked = _walk((node.args, node.kwargs), lambda scalar: scalar, lambda other: other.meta["val"])
-        with self._fake:
-            value = node.target(*walked[0], **walked[1])
-        expected = node.meta["val"]
-        if (value.dtype, value.shape) != (expected.dtype, expected.shape):
-            raise _refusal(
-                node, f"with a tensor in place of a scalar the result is {value.dtype}, not {expected.dtype}"
-            )
-
-    def _constant(self, values: list[Any], dtype: torch.dtype) -> Node:
         with compat.with_real_tensors():
-            data = torch.tensor(values, dtype=dtype)
+            table = torch.tensor(values, dtype=dtype)
+        return self.own_part(table, [])
+
+    def own_part(self, table: torch.Tensor, shape: Sequence[int]) -> Node:
+        own = self._call(torch.ops.aten.index_select.default, self.constant(table), 0, self.rank())
+        return self._call(torch.ops.aten.view.default, own, list(shape))
+
+    def positions(self, values: Sequence[int]) -> Node:
+        with compat.with_real_tensors():
+            return self.constant(torch.tensor(values, dtype=torch.int64))
+
+    def constant(self, data: torch.Tensor) -> Node:
         name = f"_of_ranks_{self._count}"
         self._count += 1
         self._module.register_buffer(name, data)
@@ -257,3 +281,71 @@ class _Constants:
             node = self._module.graph.get_attr(name)
         node.meta["val"] = self._fake.from_tensor(data, static_shapes=True)
         return node
+
+    def rank(self) -> Node:
+        """A tensor of one integer, by a collective of the same elements on all ranks, of which each gets its own."""
+        if self._rank is None:
+            functional = torch.ops._c10d_functional
+            everyone = self.positions(range(self.ranks))
+            started = self._call(
+                functional.reduce_scatter_tensor.default, everyone, "max", self.ranks, self._group.group_name
+            )
+            self._rank = self._call(functional.wait_tensor.default, started)
+        return self._rank
+
+
+def tensor_overload(node: Node, slot: int | str) -> Any:
+    """The overload that takes a tensor as this argument; None if there is none."""
+    schema = getattr(node.target, "_schema", None)
+    if (
+        node.op != "call_function"
+        or schema is None
+        or not isinstance(slot, int)
+        or slot >= len(schema.arguments)
+    ):
+        return None
+    if str(schema.arguments[slot].type) == "Tensor":
+        return node.target
+    for name in ("Tensor", "Tensor_Tensor"):
+        other = getattr(node.target.overloadpacket, name, None)
+        takes = other is not None and len(other._schema.arguments) > slot
+        if takes and str(other._schema.arguments[slot].type) == "Tensor":
+            return other
+    return None
+
+
+def _is_size(node: Node, slot: int | str) -> bool:
+    arguments = getattr(getattr(node.target, "_schema", None), "arguments", ())
+    found = (a for k, a in enumerate(arguments) if slot in (k, a.name))
+    return any(_element_kind(argument.real_type) == "SymIntType" for argument in found)
+
+
+def _element_kind(kind: Any) -> str:
+    """Of a type of a schema, of what its lists hold."""
+    while kind.kind() in ("ListType", "OptionalType"):
+        kind = kind.getElementType()
+    return kind.kind()
+
+
+def _require_type(node: Node, fake: Any) -> None:
+    """A tensor without dims may promote what a scalar does not: an integer tensor, say."""
+    args, kwargs = walk((node.args, node.kwargs), lambda scalar: scalar, lambda other: other.meta["val"])
+    try:
+        with fake:
+            value = node.target(*args, **kwargs)
+    except Exception as error:
+        if compat.is_data_dependence(error):
+            return  # the importer infers the type again
+        raise
+    expected = node.meta["val"]
+    if (value.dtype, str(value.shape)) != (expected.dtype, str(expected.shape)):
+        raise refusal(
+            node, f"with a tensor in place of a scalar the result is {value.dtype}, not {expected.dtype}"
+        )
+
+
+def _beginning(graph: Graph) -> Node:
+    """A node of no use, before which all new ones of the beginning go: others may be replaced."""
+    first = next(node for node in graph.nodes if node.op not in ("placeholder", "get_attr"))
+    with graph.inserting_before(first):
+        return graph.call_function(operator.pos, (0,))

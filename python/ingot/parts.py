@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch.fx import GraphModule, Node
 
-from ingot import _core, ranks, session, watching
+from ingot import _core, one_program, ranks, session, watching
 from ingot.capture import Capture, Input
 from ingot.device_contents import contents_of
 from ingot.errors import InternalError, UnsupportedError, UserError
@@ -135,6 +135,7 @@ def _engine_of(
     ]
     capture = Capture(f"torch {torch.__version__}")
     capture.graph(call.graph, inputs)
+    settings = one_program.settings_of_part(settings, inputs)
     slow = taken_slow(call.graph, capture, settings)
     built = build_runner(capture, inputs, settings, like)
     times = measure(call.graph, inputs, built.runner) if settings.measures else None

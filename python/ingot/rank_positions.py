@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Positions of slices that depend on the rank, for rank="all": slices become gathers at positions that the program computes.
 
-A slice at 8 * rank takes rows 8 * rank + 0, 1, 2, ..., where the first position comes from a constant with one element per rank. Sizes are
-the same on all ranks: types of nodes are compared before.
+A slice at 8 * rank takes rows 8 * rank + 0, 1, 2, ..., where the first position comes from a constant with one element per rank, and the
+number of rows from `rank_sizes` if that differs too.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 from torch.fx import Node
+from torch.fx.node import map_arg
 
 aten = torch.ops.aten
 Values = Mapping[int, Sequence[int]]  # argument -> its value on each rank
@@ -35,26 +36,40 @@ _PARTS = (
 )
 
 
-def are_positions(node: Node, arguments: set[int | None]) -> bool:
+def are_positions(node: Node, arguments: set[int | str]) -> bool:
     """Whether these arguments, and no others, differ between ranks only in where the node takes or writes elements of one tensor."""
     if node.op != "call_function" or not arguments <= _POSITIONS.get(node.target, set()):
         return False
-    is_part = node.target is operator.getitem
-    if is_part and not (isinstance(node.args[0], Node) and node.args[0].target in _PARTS):
+    if node.target is operator.getitem and not is_part(node):
         return False
     tensor, dim = _tensor_and_dim(node)
-    sizes = [_sizes(tensor)[dim], _count(node, dim), *(_part_sizes(node, dim) if is_part else ())]
+    sizes = [_sizes(tensor)[dim], _count(node, dim), *(_part_sizes(node, dim) if is_part(node) else ())]
     return all(isinstance(size, int) for size in sizes)
 
 
-def replace(node: Node, values: Values, own: Callable[[list[int]], Node], constant: Callable) -> None:
-    """The node's users get what the gather returns. own: a tensor without dims, from a value per rank; constant: a tensor of integers."""
-    call = Calls(node, node.meta["val"].fake_mode)
+def is_part(node: Node) -> bool:
+    """Whether it takes a part of what was split."""
+    return (
+        node.target is operator.getitem and isinstance(node.args[0], Node) and node.args[0].target in _PARTS
+    )
+
+
+def replace(node: Node, values: Values, constants: Any, shape_of: Callable[[Node], list], sizes: Any) -> None:
+    """The node's users get what the gather returns. `constants`: of all ranks; `shape_of`: a node's sizes on them; `sizes`: as nodes."""
+    call = Calls(node, _fake_mode(node))
     tensor, dim = _tensor_and_dim(node)
     step = _argument(node, 4, 1) if node.target is aten.slice.Tensor else 1
     step = _argument(node, 5, 1) if node.target is aten.slice_scatter.default else step
-    offsets = constant([step * k for k in range(_count(node, dim))])
-    positions = call(aten.add.Tensor, offsets, own(_starts(node, values, _sizes(tensor)[dim])))
+    starts = _starts(node, values, shape_of(tensor)[dim])
+    counts = [1] * len(starts) if _is_single(node) else shape_of(_elements(node))[dim]
+    if node.target is aten.slice.Tensor and step == 1 and not any(starts):
+        node.args, node.kwargs = (tensor, dim, 0, sizes.node(counts)), {}
+        return
+    if len(set(counts)) == 1:
+        offsets = constants.positions([step * k for k in range(counts[0])])
+    else:
+        offsets = call(aten.mul.Tensor, call(aten.arange.default, sizes.node(counts)), step)
+    positions = call(aten.add.Tensor, offsets, constants.of(starts))
     if node.target in (aten.slice_scatter.default, aten.select_scatter.default):
         source = node.args[1]
         if node.target is aten.select_scatter.default:
@@ -64,8 +79,18 @@ def replace(node: Node, values: Values, own: Callable[[list[int]], Node], consta
         result = call(aten.index_select.default, tensor, dim, positions)
         if _is_single(node):
             result = call(aten.squeeze.dim, result, dim)
+    result.meta["val"] = node.meta["val"]
     node.replace_all_uses_with(result)
     node.graph.erase_node(node)
+
+
+def _elements(node: Node) -> Node:
+    """What is taken, or written."""
+    return node.args[1] if node.target is aten.slice_scatter.default else node
+
+
+def _fake_mode(node: Node) -> Any:
+    return node.meta["val"].fake_mode
 
 
 class Calls:
@@ -74,12 +99,12 @@ class Calls:
     def __init__(self, node: Node, fake: Any) -> None:
         self._node, self._fake = node, fake
 
-    def __call__(self, target: Any, *arguments: Any) -> Node:
+    def __call__(self, target: Any, *arguments: Any, **named: Any) -> Node:
         with self._node.graph.inserting_before(self._node):
-            made = self._node.graph.call_function(target, arguments)
+            made = self._node.graph.call_function(target, arguments, named)
         with self._fake:
-            values = [each.meta["val"] if isinstance(each, Node) else each for each in arguments]
-            made.meta["val"] = target(*values)
+            values = map_arg(arguments, lambda each: each.meta["val"])
+            made.meta["val"] = target(*values, **named)
         return made
 
 
@@ -116,21 +141,20 @@ def _count(node: Node, dim: int) -> Any:
     """Positions along the dim."""
     if _is_single(node):
         return 1
-    is_written = node.target is aten.slice_scatter.default
-    return _sizes(node.args[1] if is_written else node)[dim]
+    return _sizes(_elements(node))[dim]
 
 
 def _part_sizes(node: Node, dim: int) -> list[Any]:
     return [1 if _is_single(node) else part.shape[dim] for part in node.args[0].meta["val"]]
 
 
-def _starts(node: Node, values: Values, size: int) -> list[int]:
-    """The first position on each rank."""
-    count = len(next(iter(values.values())))
+def _starts(node: Node, values: Values, sizes: Sequence[int]) -> list[int]:
+    """The first position on each rank. `sizes`: of the dim on each."""
     if node.target is operator.getitem:
-        sizes = _part_sizes(node, _tensor_and_dim(node)[1])
-        first = [0, *itertools.accumulate(sizes)]
-        return [first[index % len(sizes)] for index in values[1]]
+        parts = _part_sizes(node, _tensor_and_dim(node)[1])
+        first = [0, *itertools.accumulate(parts)]
+        return [first[index % len(parts)] for index in values[1]]
     position = min(_POSITIONS[node.target])
-    starts = values.get(position, [_argument(node, position, 0) or 0] * count)
-    return [min(start + size if start < 0 else start, size) for start in starts]
+    starts = values.get(position, [_argument(node, position, 0) or 0] * len(sizes))
+    counted = [start + size if start < 0 else start for start, size in zip(starts, sizes, strict=True)]
+    return [min(max(start, 0), size) for start, size in zip(counted, sizes, strict=True)]

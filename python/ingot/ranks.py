@@ -253,14 +253,24 @@ def _entries(name: str, value: Any) -> Iterator[str]:
         group = value.device_mesh.get_group(dim)
         axis = placement.dim % value.ndim
         parts[axis] *= group.size()
-        if value.shape[axis] % parts[axis]:
+        extent, is_last = value.shape[axis], value.device_mesh.ndim == 1
+        if extent % parts[axis] and is_last:
+            yield f"{name}:{axis}/{'+'.join(map(str, _chunks(extent, group.size())))}"
+            continue
+        if extent % parts[axis]:
             raise UserError(
-                f"{value.shape[axis]} elements of axis {axis} of '{name}' cannot be divided evenly among {parts[axis]} ranks",
+                f"{extent} elements of axis {axis} of '{name}' cannot be divided evenly among {parts[axis]} ranks",
                 code="INGOT-U356",
                 advice="each rank builds its own engine, with its part of the weights",
             )
         suffix = f"@{group.group_name}" if value.device_mesh.ndim > 1 else ""
         yield f"{name}:{axis}/{group.size()}{suffix}"
+
+
+def _chunks(extent: int, parts: int) -> list[int]:
+    """How torch divides them: the last parts may be smaller, or empty."""
+    largest = -(-extent // parts)
+    return [max(0, min(largest, extent - largest * part)) for part in range(parts)]
 
 
 def torch_group(group: Any) -> Any:

@@ -24,6 +24,7 @@ import shard_checks
 import torch
 import torch.distributed as dist
 import torch.distributed._functional_collectives as funcol
+import uneven_checks
 from accuracy import assert_accurate
 from ingot import ranks
 from rank_models import PLAN, Shard, whole_block
@@ -203,6 +204,10 @@ def check_block_by_hand(rank: int, size: int) -> None:
 
 def check_one_program_of_all_traces(rank: int, size: int) -> None:
     one_program_checks.check(Path(sys.argv[3]).parent, rank, size)
+
+
+def check_parts_of_different_sizes(rank: int, size: int) -> None:
+    uneven_checks.check(Path(sys.argv[3]).parent, rank, size)
 
 
 def check_one_checkpoint_for_all_ranks(rank: int, size: int) -> None:

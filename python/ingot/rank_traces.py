@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The traces of all ranks side by side, for rank="all": what is the same in all of them, and what each has of its own."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch.fx import GraphModule, Node
+
+from ingot import compat, ranks
+from ingot.capture import DTYPES, Input, attribute_of, target_name
+from ingot.errors import UserError
+from ingot.kinds import InputRole
+from ingot.source import source_of
+
+Row = dict[str, Any]  # what one node of a trace is: all but the keys of _OWN has to be the same on all ranks
+_OWN = ("scalars", "sizes", "content")
+
+
+@dataclass
+class Differences:
+    """Where the traces differ, with one value per rank."""
+
+    scalars: dict[Node, dict[int, list[Any]]] = field(
+        default_factory=dict
+    )  # by their order among the arguments
+    sizes: dict[Node, list[list[list[int]]]] = field(
+        default_factory=dict
+    )  # of each tensor of the value, each dim
+    contents: dict[Node, list[torch.Tensor]] = field(default_factory=dict)  # of constants and integer buffers
+
+
+def compare(module: GraphModule, inputs: Sequence[Input], group: Any) -> Differences:
+    """UserError INGOT-U359 names the first node in which they differ in anything else."""
+    nodes = list(module.graph.nodes)
+    traces = [
+        json.loads(text) for text in ranks.shared_texts(group, json.dumps(_rows(module, nodes, inputs)))
+    ]
+    found = Differences()
+    differing = []
+    for node, *rows in zip(nodes, *traces, strict=False):
+        for rank, row in enumerate(rows):
+            _require_same(node, rows[0], row, rank)
+        columns = zip(*(row["scalars"] for row in rows), strict=True)
+        scalars = {k: list(values) for k, values in enumerate(columns) if len(set(map(repr, values))) > 1}
+        if scalars:
+            found.scalars[node] = scalars
+        if len({json.dumps(row["sizes"]) for row in rows}) > 1:
+            found.sizes[node] = _sizes_of(node, [row["sizes"] for row in rows])
+        if len({row["content"] for row in rows}) > 1:
+            differing.append(node)
+    for rank, trace in enumerate(traces):
+        if len(trace) != len(traces[0]):
+            raise refusal(nodes[-1], f"rank 0 has {len(traces[0])} nodes and rank {rank} has {len(trace)}")
+    if differing:
+        found.contents = _contents(module, inputs, differing, group)
+    return found
+
+
+def refusal(node: Node, what: str, advice: str = 'let each rank build its own engine: leave out rank="all"') -> UserError:  # fmt: skip
+    file, line, function, _ = source_of(node)
+    return UserError(
+        f"the program depends on the rank in a way that one program for all ranks cannot: {what}",
+        code="INGOT-U359",
+        node=node.name,
+        source=f"{file}:{line} in {function}" if file else "",
+        advice=advice,
+    )
+
+
+def walk(argument: Any, scalar: Callable[[Any], Any], node: Callable[[Node], Any]) -> Any:
+    """The arguments with their scalars and nodes replaced, in one order."""
+    if isinstance(argument, Node):
+        return node(argument)
+    if isinstance(argument, (int, float)) and not isinstance(argument, bool):
+        return scalar(argument)
+    if isinstance(argument, (list, tuple)):
+        walked = [walk(each, scalar, node) for each in argument]
+        return tuple(walked) if isinstance(argument, tuple) else walked
+    if isinstance(argument, dict):
+        return {name: walk(each, scalar, node) for name, each in argument.items()}
+    return argument
+
+
+def tensors_of(value: Any) -> list[torch.Tensor]:
+    """Those of a node's value, which may be several."""
+    values = value if isinstance(value, (list, tuple)) else [value]
+    return [each for each in values if isinstance(each, torch.Tensor)]
+
+
+# ---- what a trace is ----
+def _rows(module: GraphModule, nodes: Sequence[Node], inputs: Sequence[Input]) -> list[Row]:
+    positions = {node: position for position, node in enumerate(nodes)}
+    given = iter(inputs)
+    return [
+        _row(module, node, positions, next(given, None) if node.op == "placeholder" else None)
+        for node in nodes
+    ]
+
+
+def _row(module: GraphModule, node: Node, positions: dict[Node, int], given: Input | None) -> Row:
+    scalars: list[float] = []
+
+    def keep(scalar: float) -> str:
+        scalars.append(scalar)
+        return type(scalar).__name__
+
+    arguments = walk((node.args, node.kwargs), keep, lambda other: f"%{positions[other]}")
+    row: Row = {
+        "operator": node.op,
+        "arguments": repr(arguments),
+        "scalars": scalars,
+        "sizes": [],
+        "content": "",
+    }
+    if node.op == "call_function":
+        row["operator"] = target_name(node.target)
+    tensors = tensors_of(node.meta.get("val"))
+    if tensors:
+        row["type"] = " ".join(f"{value.dtype} of {value.ndim} dims" for value in tensors)
+        row["sizes"] = [
+            [size if isinstance(size, int) else str(size) for size in value.shape] for value in tensors
+        ]
+    if given is not None:
+        row["value"] = f"{given.kind} {given.literal!r}"
+        row["content"] = "" if _is_weight(given) else _digest(given.data)
+    elif node.op == "get_attr":
+        data = attribute_of(module, node.target)
+        row["value" if isinstance(data, GraphModule) else "content"] = _digest(data)
+    return row
+
+
+def _is_weight(given: Input) -> bool:
+    """Weights may have any value; other tensors are constants of the program."""
+    if given.data is None or given.kind == InputRole.CONSTANT:
+        return False
+    return given.data.is_floating_point() or given.data.is_complex()
+
+
+def _digest(data: Any) -> str:
+    """Of a nested graph, all that it is: its scalars cannot differ either."""
+    if isinstance(data, GraphModule):
+        rows = _rows(data, list(data.graph.nodes), [])
+        return hashlib.sha256(json.dumps(rows).encode()).hexdigest()
+    return hashlib.sha256(_bytes(data)).hexdigest() if isinstance(data, torch.Tensor) else ""
+
+
+def _bytes(data: torch.Tensor) -> bytes:
+    with compat.with_real_tensors():
+        content = data.detach().cpu().contiguous().view(-1)
+        return content.view(torch.uint8).numpy().tobytes() if content.numel() else b""
+
+
+# ---- where traces differ ----
+def _require_same(node: Node, first: Row, other: Row, rank: int) -> None:
+    for name in {**first, **other}:
+        if name not in _OWN and first.get(name) != other.get(name):
+            raise refusal(
+                node, f"the {name} is {first.get(name)} on rank 0 and {other.get(name)} on rank {rank}"
+            )
+
+
+def _sizes_of(node: Node, by_rank: Sequence[list[list[Any]]]) -> list[list[list[int]]]:
+    """Per tensor and dim, the size on each rank; sizes that vary are the same expression on all."""
+    transposed = [
+        [list(sizes) for sizes in zip(*shapes, strict=True)] for shapes in zip(*by_rank, strict=True)
+    ]
+    for shape in transposed:
+        for sizes in shape:
+            if len(set(map(str, sizes))) > 1 and not all(isinstance(size, int) for size in sizes):
+                raise refusal(node, f"a size is {', '.join(map(str, sizes))} on the ranks")
+    return transposed
+
+
+def _contents(
+    module: GraphModule, inputs: Sequence[Input], differing: Sequence[Node], group: Any
+) -> dict[Node, list[torch.Tensor]]:
+    """The constants of all ranks, which only now are shown to the others: most programs have none that differ."""
+    placeholders = [node for node in module.graph.nodes if node.op == "placeholder"]
+    given = dict(zip(placeholders, inputs, strict=False))
+    own = [
+        given[node].data if node in given else attribute_of(module, str(node.target)) for node in differing
+    ]
+    text = json.dumps([_as_json(data) for data in own])
+    shown = [json.loads(each) for each in ranks.shared_texts(group, text)]
+    return {
+        node: [_from_json(rows[k]) for rows in shown]
+        for k, node in enumerate(differing)
+    }  # fmt: skip
+
+
+def _as_json(data: torch.Tensor) -> Row:
+    return {
+        "dtype": int(DTYPES[data.dtype]),
+        "shape": list(data.shape),
+        "bytes": base64.b64encode(_bytes(data)).decode(),
+    }
+
+
+def _from_json(row: Mapping[str, Any]) -> torch.Tensor:
+    dtype = next(known for known, number in DTYPES.items() if number == row["dtype"])
+    content = bytearray(base64.b64decode(row["bytes"]))
+    with compat.with_real_tensors():
+        flat = torch.frombuffer(content, dtype=dtype) if content else torch.empty(0, dtype=dtype)
+        return flat.view(row["shape"]).clone()
+
+
+def scalars_of(node: Node) -> Iterator[tuple[int | str, tuple[int, ...]]]:
+    """Of each scalar, in the order of `walk`: the position or name of its argument, and where it is in its lists."""
+
+    def places(argument: Any, path: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+        if isinstance(argument, (list, tuple)):
+            for k, each in enumerate(argument):
+                yield from places(each, (*path, k))
+        elif isinstance(argument, (int, float)) and not isinstance(argument, bool):
+            yield path
+
+    for slot, argument in [*enumerate(node.args), *node.kwargs.items()]:
+        for path in places(argument, ()):
+            yield slot, path
