@@ -41,6 +41,7 @@ class Input:
     literal: object = None  # the value of a user input that is not a tensor
     is_saved: bool = True  # False: a buffer that state dicts leave out
     filled: torch.Tensor | None = None  # `data` with zeros up to the size of the largest part on any rank
+    other_names: tuple[str, ...] = ()  # of the same tensor, in the state dict
 
 
 @dataclass

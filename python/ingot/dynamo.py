@@ -28,6 +28,7 @@ from ingot.refitting import refit_module_weights as refit_module_weights
 from ingot.rewriting import rewritten
 from ingot.settings import Settings, refuse_for_engines
 from ingot.training import warn_of_training
+from ingot.weight_names import place_of, tied_names, with_other_names
 
 _CROSS_COMPILING = {
     "cross_compile_for_windows": "cross_compile_program_for_windows",
@@ -109,16 +110,11 @@ def _compile(
 
 def add_other_names(capture: Capture, program: ExportedProgram, inputs: Sequence[Input]) -> None:
     """The entries of the state dict that are not inputs: tied to one, or not read."""
-    tensors = {_place_of(given.data): given.name for given in inputs if given.data is not None}
+    tensors = {place_of(given.data): given.name for given in inputs if given.data is not None}
     names = {given.name for given in inputs}
     for name, value in program.state_dict.items():
         if name not in names:
-            capture.builder.other_name(name, tensors.get(_place_of(value), ""))
-
-
-def _place_of(value: torch.Tensor) -> tuple:
-    """Equal for tensors that are the same view of one storage."""
-    return (value.data_ptr(), value.dtype, value.shape, value.stride()) if value.numel() else (id(value),)
+            capture.builder.other_name(name, tensors.get(place_of(value), ""))
 
 
 def build(
@@ -206,7 +202,7 @@ def describe(program: ExportedProgram) -> tuple[list[Input], list[Output]]:
                 code="INGOT-N003",
             )
         outputs.append(Output(_OUTPUT_KINDS[spec.kind], spec.target))
-    return inputs, outputs
+    return with_other_names(inputs, tied_names(program.state_dict)), outputs
 
 
 def _weight(program: ExportedProgram, spec: Any, kind: InputRole) -> torch.Tensor | None:

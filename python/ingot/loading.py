@@ -24,6 +24,7 @@ from ingot.kinds import InputRole
 from ingot.module import CompiledModule
 from ingot.reporting import Report
 from ingot.running import PartEngine, WriteBack
+from ingot.weight_names import Names
 
 RECORD = "ingot.json"  # the file in the archive with everything that a torch program cannot hold
 
@@ -37,12 +38,15 @@ class LoadedModule(CompiledModule):
         compiled: Compiled,
         inputs: Sequence[Input],
         names: Sequence[str],
+        tied: Names,
         state: Mapping[str, torch.Tensor] | None,
         changed: Collection[int] = (),
     ) -> None:
-        """names: of the model's state dict; state: its values, if the file holds them; changed: inputs that calls change."""
+        """names: of the model's state dict; tied: those of one tensor; state: its values, if the file holds them; changed: inputs
+        that calls change."""
         super().__init__(program, compiled, inputs, changed=changed)
         self._model_names = list(names)
+        self._tied = tied
         self._holds_state = state is not None
         self._values = dict(state or {})
 
@@ -69,14 +73,14 @@ def module_of(
         for number, node in enumerate(_run_nodes(graph))
     ]
     report = Report.of_rows(record["segments"], cores)
-    names = record.get("state")
+    names, tied = record.get("state"), record.get("tied", ())
     state = None if names is None else {name: program.state_dict[held] for name, held in names.items()}
     if record["whole"]:
         whole = Compiled(graph.engine_0.runner, report, cores)
-        return LoadedModule(program, whole, [], record["names"], state)
+        return LoadedModule(program, whole, [], record["names"], tied, state)
     inputs = _without_engines(graph, inputs)
     graph.recompile()
-    named = [_named(given, record["weights"]) for given in inputs]
+    named = [_named(given, record["weights"], record["names"]) for given in inputs]
     compiled = Compiled(WriteBack(graph, named, outputs), report, cores, graph)
     compiled.conditions = _conditions(graph, named)
     compiled.conditions.restore(record["conditions"])
@@ -84,7 +88,7 @@ def module_of(
         compiled.guards = Guards(record["guards"]["rows"])
         compiled.guards.names = record["guards"]["names"]
     changed = [k for k, given in enumerate(inputs) if given.name in record.get("changed", ())]
-    return LoadedModule(program, compiled, named, record["names"], state, changed)
+    return LoadedModule(program, compiled, named, record["names"], tied, state, changed)
 
 
 def _run_nodes(graph: GraphModule) -> list[Node]:
@@ -124,12 +128,14 @@ def _without_engines(graph: GraphModule, inputs: Sequence[Input]) -> list[Input]
     return kept
 
 
-def _named(given: Input, names: Mapping[str, str]) -> Input:
-    """The input with its name in the model."""
+def _named(given: Input, names: Mapping[str, str], saved: Collection[str]) -> Input:
+    """The input with its name in the model. saved: the names that state dicts have."""
     if given.kind != InputRole.BUFFER:
         return given
     name = names.get(given.name, "")
-    return replace(given, name=name) if name else replace(given, kind=InputRole.CONSTANT)
+    if not name:
+        return replace(given, kind=InputRole.CONSTANT)
+    return replace(given, name=name, is_saved=name in saved)
 
 
 class _Sizes(Capture):

@@ -24,25 +24,13 @@ from ingot.refitting import have_equal_bytes, module_values, refit_core, refit_e
 from ingot.reporting import Report
 from ingot.same_program import refuse_another_program
 from ingot.staged_part import StagedPart
+from ingot.weight_names import Names, is_asked_for, tied_names, unread_names, with_tied
 
 
 def mutated_names(program: ExportedProgram) -> set[str | None]:
     """The buffers, parameters and arguments that a call of the program changes."""
     users = OutputKind.USER_OUTPUT
     return {spec.target for spec in program.graph_signature.output_specs if spec.kind is not users}
-
-
-def unread_positions(program: ExportedProgram) -> set[int]:
-    """The flat inputs that nothing in the program reads."""
-    placeholders = [node for node in program.graph.nodes if node.op == "placeholder"]
-    return {position for position, node in enumerate(placeholders) if not node.users}
-
-
-def is_asked_for(given: Input) -> bool:
-    """Whether a full set of new weights has a value for it, where something reads it: as engines see it."""
-    data = given.data
-    is_matrix_of_bytes = data.dtype is torch.int8 and data.dim() >= 2
-    return given.is_saved and (data.is_floating_point() or is_matrix_of_bytes)
 
 
 def argument_names(program: ExportedProgram) -> list[str]:
@@ -107,11 +95,12 @@ class CompiledModule(torch.nn.Module):
         self._mutated = {k for k, given in enumerate(inputs) if given.name in mutated or k in changed}
         self._values = {name: value.detach() for name, value in program.state_dict.items()}
         self._model_names = list(self._values)
-        self._unread = unread_positions(program)
+        self._unread = unread_names(program)
+        self._tied: Names = tied_names(program.state_dict)
         self._saved = {
             name
             for name, position in self._names.items()
-            if is_asked_for(inputs[position]) and position not in self._mutated | self._unread
+            if is_asked_for(inputs[position]) and position not in self._mutated and name not in self._unread
         }
         self._source = source
         self._staged = compiled.staged
@@ -272,6 +261,11 @@ class CompiledModule(torch.nn.Module):
         return self._model_names
 
     @property
+    def tied_names(self) -> Names:
+        """The names of each tensor of the model that has several."""
+        return self._tied
+
+    @property
     def weight_positions(self) -> dict[str, int]:
         """The flat inputs that are parameters and buffers, by name."""
         return self._names
@@ -299,7 +293,7 @@ class CompiledModule(torch.nn.Module):
             refuse_another_program(self._source, weights)
         values = module_values(weights)
         if self._whole is None:
-            values = self._with_tied(values)
+            values = with_tied(values, self._tied)
         self._check_names(values, partial)
         with contextlib.nullcontext() if self._staged is None else self._staged.lock:
             self._take(values, partial)
@@ -330,7 +324,7 @@ class CompiledModule(torch.nn.Module):
         if self._whole is not None:
             return  # the engine judges the rest
         for name in sorted(set(values) & set(self._names)):
-            if self._names[name] in self._unread:
+            if name in self._unread:
                 continue
             old, new = self._weights[self._names[name]], values[name]
             if self._names[name] in self._mutated and not have_equal_bytes(new, self._values.get(name, new)):
@@ -354,34 +348,10 @@ class CompiledModule(torch.nn.Module):
                 advice="pass all weights, or partial=True (--partial) to keep the values of the others",
             )
 
-    def _tied(self) -> list[list[str]]:
-        """The names of the state dict, those of one tensor together."""
-        tied: dict[tuple[Any, ...], list[str]] = {}
-        for name, value in self._values.items():
-            key = (value.data_ptr() or id(value), value.shape, value.stride(), value.dtype)
-            tied.setdefault(key, []).append(name)
-        return list(tied.values())
-
-    def _with_tied(self, values: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-        """The same with all names of the tensors that have several. UserError if their values differ."""
-        complete = dict(values)
-        for names in self._tied():
-            given = [name for name in names if name in values]
-            if len({(values[name].dtype, values[name].shape) for name in given}) > 1:
-                continue  # one of them is wrong
-            for name in given[1:]:
-                if not have_equal_bytes(values[given[0]], values[name]):
-                    raise UserError(
-                        f"the model uses one tensor as {given[0]!r} and {name!r}, but their new values differ",
-                        code="INGOT-U326",
-                        advice="pass one value for both; a model whose weights are no longer tied has to be built again",
-                    )
-            if given:
-                complete |= dict.fromkeys(names, values[given[0]])
-        return complete
-
     def _keep_values(self, weights: Mapping[str, torch.Tensor]) -> None:
         """For `state_dict`: names that share one tensor (tied weights) share the new value too."""
-        for names in self._tied():
+        known = set(self._values)
+        self._values |= {name: weights[name] for name in known & set(weights)}
+        for names in self._tied:
             for name in set(weights) & set(names):
-                self._values |= dict.fromkeys(names, weights[name])
+                self._values |= dict.fromkeys(known & set(names), weights[name])

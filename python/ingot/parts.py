@@ -136,6 +136,10 @@ def _engine_of(
     capture = Capture(f"torch {torch.__version__}")
     capture.graph(call.graph, inputs)
     settings = one_program.settings_of_part(settings, inputs)
+    own_names = {what.name for what in inputs}
+    for what in inputs:
+        for name in sorted(set(what.other_names) - own_names):
+            capture.builder.other_name(name, what.name)
     slow = taken_slow(call.graph, capture, settings)
     built = build_runner(capture, inputs, settings, like)
     times = measure(call.graph, inputs, built.runner) if settings.measures else None

@@ -200,7 +200,7 @@ def refit_engines(
     pairs = []
     for engine in module.compiled.engines:
         chosen = {name: value for name, value in values.items() if engine.knows_tensor(name)}
-        if not chosen and (partial or values):
+        if not chosen and partial:
             continue
         twin = copy.deepcopy(engine)
         twin.refit(chosen, partial, True, ranks.rank_text(None))

@@ -253,6 +253,7 @@ def _record(module: CompiledModule, carrier: _Carrier) -> dict[str, Any]:
         "whole": module.compiled.graph is None,
         "segments": module.report.rows(),
         "names": module.model_names,
+        "tied": module.tied_names,
         "weights": {buffer: names.get(position, "") for buffer, position in carrier.weights.items()},
         "changed": [buffer for buffer, position in carrier.weights.items() if module.is_changed(position)],
         "conditions": None if module.compiled.conditions is None else module.compiled.conditions.record(),
