@@ -74,6 +74,29 @@ TEST(Composites, HaveKindsParametersAndSteps) {
   EXPECT_EQ(rows[1].target, "g");
 }
 
+TEST(Composites, NameOverloadsOfLibraries) {
+  const auto target = [](const std::string& name) {
+    return parse_composites(name + "(a) = a\n").at(0).target;
+  };
+  EXPECT_EQ(target("f"), "aten.f.default");
+  EXPECT_EQ(target("prims.f"), "prims.f.default");
+  EXPECT_EQ(target("library.f.Tensor"), "library.f.Tensor");
+}
+
+TEST(Composites, CallOperators) {
+  const Expression call = parse_composites("f(a) = op.softmax(a, 1, axis=a)\n").at(0).results.at(0);
+  EXPECT_EQ(call.kind, Expression::Kind::kCall);
+  EXPECT_EQ(call.text, "op.softmax");
+  EXPECT_THAT(call.keywords, ElementsAre("", "", "axis"));
+}
+
+TEST(Composites, RefuseNumbersAlone) {
+  ProgramWriter writer;
+  writer.output(writer.call("aten.relu.default", {{int64_t{1}}}, {}));
+  EXPECT_THAT([&] { import_program(writer.program); },
+              testing::ThrowsMessage<UnsupportedError>(HasSubstr("numbers in place of tensors")));
+}
+
 TEST(Composites, MalformedRowsAreBugs) {
   for (const char* row :
        {"f(a) = (a\n", "f(a = a\n", "f(a) =\n", "f(a) = a b\n", "f(a) = \"a\n", "f(a) = a in\n",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors created from scalars. Uninitialized ones are zeros.
+// Ranges, and indices of triangles.
 #include <algorithm>
 #include <array>
 #include <cmath>

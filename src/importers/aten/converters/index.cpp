@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads and writes at indices in data.
+// Reads and writes at several indices in data, and by masks.
 #include <algorithm>
 
 #include "importers/aten/converters/building.h"

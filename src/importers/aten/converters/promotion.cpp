@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "importers/aten/converters/promotion.h"
 
-#include <algorithm>
 #include <optional>
 
 #include "ops/generate.h"
@@ -21,12 +20,6 @@ Category combine(const Category& higher, const Category& lower) {
   return higher;
 }
 
-const Argument& argument(const Call& call, std::string_view name) {
-  const auto found = std::ranges::find(call.node().arguments, name, &NamedArgument::name);
-  if (found == call.node().arguments.end()) call.refuse("it lacks the argument " + std::string(name));
-  return found->argument;
-}
-
 }  // namespace
 
 DType result_dtype(std::span<const PromotionOperand> operands) {
@@ -38,14 +31,6 @@ DType result_dtype(std::span<const PromotionOperand> operands) {
     category = category ? promote(*category, dtype) : dtype;
   }
   return combine(by_rank[0], combine(by_rank[1], by_rank[2])).value_or(DType::kF32);
-}
-
-core::Value* operand(Call& call, std::string_view name, DType dtype) {
-  if (call.is_tensor(name)) return converted(call.graph(), call.tensor(name), dtype);
-  const bool is_integer =
-      !call.is_floating_number(name) && !std::holds_alternative<bool>(argument(call, name).value);
-  return is_integer ? size_scalar(call.graph(), call.dim(name), dtype)
-                    : scalar(call.graph(), call.number(name), dtype);
 }
 
 core::Value* scalar(core::Graph& graph, double value, DType dtype) {

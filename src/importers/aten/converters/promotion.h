@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// torch's type promotion, and converting operands to the promoted dtype.
+// torch's type promotion, and numbers as tensors.
 #pragma once
 
 #include <span>
-#include <string_view>
-#include <vector>
 
 #include "importers/aten/converters/call.h"
 
@@ -19,8 +17,7 @@ struct PromotionOperand {
 };
 DType result_dtype(std::span<const PromotionOperand> operands);
 
-// A tensor or scalar as a tensor of a dtype; scalars have no dims.
-core::Value* operand(Call& call, std::string_view name, DType dtype);
+// Tensors without dims.
 core::Value* scalar(core::Graph& graph, double value, DType dtype);
 core::Value* size_scalar(core::Graph& graph, const Dim& size, DType dtype);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parts of tensors, and joining, repeating and padding.
+// Parts of tensors, and writes to them.
 #include <algorithm>
 
 #include "importers/aten/converters/building.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Views: the same elements in another shape or order, and copies that inference can omit.
+// Views: the same elements in another shape or order.
 #include <algorithm>
 
 #include "importers/aten/converters/building.h"

@@ -28,7 +28,7 @@ Argument letters(Evaluation& evaluation, CoreValues values) {
 // Sorted and not negative: those of a list or a number, or all of them for None and an empty list. A tensor
 // without dims accepts 0 and -1, and has none.
 Argument axes(Evaluation& evaluation, CoreValues values) {
-  const auto rank = static_cast<int64_t>(evaluation.meta(value_at(evaluation, values, 0)).shape.size());
+  const auto rank = static_cast<int64_t>(evaluation.shape(value_at(evaluation, values, 0)).size());
   const Argument& given = value_at(evaluation, values, 1);
   const auto* list = std::get_if<ArgumentList>(&given.value);
   std::vector<int64_t> found;

@@ -280,6 +280,16 @@ const TensorMeta& Evaluation::meta(const Argument& tensor) const {
   return scope_.value(std::get<ValueId>(tensor.value)).tensor;
 }
 
+const Shape& Evaluation::shape(const Argument& value) {
+  const TensorMeta& recorded = meta(value);
+  return is_complex(recorded.dtype) ? recorded.shape : tensor(value)->type.shape;
+}
+
+DType Evaluation::dtype(const Argument& value) {
+  const TensorMeta& recorded = meta(value);
+  return is_complex(recorded.dtype) ? recorded.dtype : tensor(value)->type.dtype;
+}
+
 bool Evaluation::is_true(const Argument& value) const {
   if (std::holds_alternative<None>(value.value)) return false;
   if (const auto* flag = std::get_if<bool>(&value.value)) return *flag;

@@ -25,7 +25,10 @@ class Evaluation {
   bool is_true(const Argument& value) const;
   bool is_tensor(const Argument& value) const;
   const ArgumentList& list_in(const Argument& value) const;  // the value lives longer
-  const TensorMeta& meta(const Argument& tensor) const;
+  const TensorMeta& meta(const Argument& tensor) const;      // as the front end described it
+  // What it was imported as: sizes that follow from data have names of their own there.
+  const Shape& shape(const Argument& tensor);
+  DType dtype(const Argument& tensor);
   Dim size_of(const Argument& value);  // of an integer
   int64_t integer(const Argument& value);
   std::optional<double> known_number(const Argument& value);  // nullopt if it depends on sizes or data

@@ -15,7 +15,7 @@ using Values = std::span<const Argument>;
 constexpr int64_t kLongestRange = 4096;
 
 const Shape& shape_of(Evaluation& evaluation, Values values) {
-  return evaluation.meta(value_at(evaluation, values, 0)).shape;
+  return evaluation.shape(value_at(evaluation, values, 0));
 }
 
 Argument rank(Evaluation& evaluation, Values values) {
@@ -78,17 +78,17 @@ Argument range(Evaluation& evaluation, Values values) {
   return {std::move(list)};
 }
 Argument dtype_of(Evaluation& evaluation, Values values) {
-  return {evaluation.meta(value_at(evaluation, values, 0)).dtype};
+  return {evaluation.dtype(value_at(evaluation, values, 0))};
 }
 // What torch recorded for the result of a call without a dtype.
 Argument default_dtype(Evaluation& evaluation, Values values) {
   return {evaluation.call().result_meta(result_index(evaluation, values)).dtype};
 }
 Argument is_floating_tensor(Evaluation& evaluation, Values values) {
-  return {is_floating(evaluation.meta(value_at(evaluation, values, 0)).dtype)};
+  return {is_floating(evaluation.dtype(value_at(evaluation, values, 0)))};
 }
 Argument largest_number(Evaluation& evaluation, Values values) {
-  switch (evaluation.meta(value_at(evaluation, values, 0)).dtype) {
+  switch (evaluation.dtype(value_at(evaluation, values, 0))) {
     case DType::kF16:
       return {65504.0};
     case DType::kBF16:
@@ -103,8 +103,8 @@ Argument largest_number(Evaluation& evaluation, Values values) {
 void add_promotion(Evaluation& evaluation, const Argument& value, std::vector<PromotionOperand>& operands) {
   using Rank = PromotionOperand::Rank;
   if (evaluation.is_tensor(value)) {
-    const TensorMeta& meta = evaluation.meta(value);
-    operands.push_back({meta.dtype, meta.shape.empty() ? Rank::kScalarTensor : Rank::kTensor});
+    const bool has_dims = !evaluation.shape(value).empty();
+    operands.push_back({evaluation.dtype(value), has_dims ? Rank::kTensor : Rank::kScalarTensor});
   } else if (const auto* list = std::get_if<ArgumentList>(&value.value)) {
     for (const Argument& item : *list) add_promotion(evaluation, item, operands);
   } else if (std::holds_alternative<bool>(value.value)) {
