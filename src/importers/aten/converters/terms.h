@@ -43,6 +43,7 @@ inline Term operator+(const Term& a, const Term& b) { return a.apply(ops::add, b
 inline Term operator-(const Term& a, const Term& b) { return a.apply(ops::subtract, b); }
 inline Term operator*(const Term& a, const Term& b) { return a.apply(ops::multiply, b); }
 inline Term operator-(const Term& a) { return a.apply(ops::negate); }
+inline Term operator+(const Term& a, double b) { return a.apply(ops::add, b); }
 inline Term operator-(const Term& a, double b) { return a.apply(ops::subtract, b); }
 inline Term operator<(const Term& a, double b) { return a.apply(ops::less, b); }
 inline Term operator!(const Term& a) { return a.apply(ops::logical_not); }
