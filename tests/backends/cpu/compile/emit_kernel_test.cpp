@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/backends/cpu/compile/run_kernel.h"
+#include "tests/backends/cpu/compile/special_values.h"
 #include "tests/loops/kernels.h"
 
 namespace ingot::core::cpu {
@@ -70,17 +71,18 @@ TEST(EmitKernel, IntegerOperations) {
 // Elements of a few planes next to each other: lanes are stored with a stride.
 TEST(EmitKernel, StridedStores) {
   const Dim i = symbol("i"), plane = symbol("c"), n = symbol("N");
-  constexpr int64_t kPlanes = 3;
-  const auto planes_of = [&](DType dtype) {
-    Kernel kernel{.name = "planes", .parallel = {{"c", kPlanes}, {"i", n}}};
-    kernel.buffers = {buffer("x", dtype, {kPlanes, n}), buffer("z", dtype, {n, kPlanes}, Access::kWrite)};
+  const auto planes_of = [&](int64_t planes, DType dtype) {
+    Kernel kernel{.name = "planes", .parallel = {{"c", planes}, {"i", n}}};
+    kernel.buffers = {buffer("x", dtype, {planes, n}), buffer("z", dtype, {n, planes}, Access::kWrite)};
     kernel.stages = {
         {.name = "z", .value = loops::load(0, dtype, {plane, i}), .store = Store{1, {i, plane}}}};
     return kernel;
   };
   for (const auto& dtypes : {std::span<const DType>(kFloats), std::span<const DType>(kIntegers)}) {
     for (const DType dtype : dtypes) {
-      for (const int64_t size : {1, 64, 150}) expect_same(planes_of(dtype), {{"N", size}});
+      for (const int64_t planes : {3, 4}) {
+        for (const int64_t size : {1, 64, 150}) expect_same(planes_of(planes, dtype), {{"N", size}});
+      }
     }
   }
 }
@@ -108,6 +110,41 @@ TEST(EmitKernel, ConversionsOfLimitedNumbers) {
       for (const DType to : {DType::kI32, DType::kI64, DType::kU8, DType::kU32}) {
         expect_same(limited(low, high, keeps_nan, to), {{"N", 150}}, {.low = -300, .high = 300});
         expect_same(limited(low, high, keeps_nan, to), {{"N", 150}}, {.low = -6e9, .high = 6e9});
+      }
+    }
+  }
+}
+
+// Bytes as quantization makes them: the ends of the range are those of the dtype, or not.
+Kernel quantizing_kernel(DType to, double low, double high, int64_t offset) {
+  const Dim i = symbol("i"), n = symbol("N");
+  const auto limit = [](double end) { return loops::constant(DType::kF32, end); };
+  const Expr x = loops::load(0, DType::kF32, {i});
+  const Expr raised = loops::select(binary(Binary::kGreater, x, limit(low)), x, limit(low));
+  const Expr limited = loops::select(binary(Binary::kLess, raised, limit(high)), raised, limit(high));
+  Expr whole = loops::convert(DType::kI32, unary(Unary::kRoundEven, limited));
+  if (offset != 0) whole = binary(Binary::kAdd, whole, loops::integer_constant(DType::kI32, offset));
+  Kernel kernel{.name = "quantizing", .parallel = {{"i", n}}};
+  kernel.buffers = {buffer("x", DType::kF32, {n}), buffer("z", to, {n}, Access::kWrite)};
+  kernel.stages = {{.name = "z", .value = loops::convert(to, whole), .store = Store{1, {i}}}};
+  return kernel;
+}
+
+TEST(EmitKernel, QuantizedBytes) {
+  for (const DType to : {DType::kU8, DType::kI8}) {
+    const int64_t smallest = is_signed(to) ? -128 : 0;
+    for (const int64_t offset : {0, 1, 7, 100, -100, 255}) {
+      for (const int64_t above : {0, 1}) {
+        for (const int64_t below : {0, 5}) {
+          const auto low = static_cast<double>(smallest + above - offset);
+          const auto high = static_cast<double>(smallest + 255 - below - offset);
+          const Kernel kernel = quantizing_kernel(to, low, high, offset);
+          for (const int64_t size : {31, 64, 150})
+            expect_same(kernel, {{"N", size}}, {.low = -300, .high = 300});
+          expect_same(kernel, {{"N", 150}}, {.low = -6e9, .high = 6e9});
+          const int64_t specials = test::special_pairs(DType::kF32);
+          expect_same(kernel, {{"N", specials}}, {}, {test::special_tensor(DType::kF32, {specials}, 0)});
+        }
       }
     }
   }

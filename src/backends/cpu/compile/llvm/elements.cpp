@@ -137,9 +137,31 @@ llvm::Value* load_strided_lanes(Builder& builder, DType stored, llvm::Value* poi
   return widen(builder, stored, builder.CreateShuffleVector(all, wanted));
 }
 
+// Every fourth byte of 64 by one masked store, as images of bytes are written whose channels are in fours.
+static void store_fourths(Builder& builder, llvm::Value* bytes, llvm::Value* pointer, int lanes) {
+  constexpr int kStride = 4, kWords = 16;
+  llvm::Type* places = stored_type(builder, DType::kU8, kWords * kStride);
+  std::vector<llvm::Constant*> written;
+  for (int i = 0; i < kWords * kStride; ++i) written.push_back(builder.getInt1(i % kStride == 0));
+  for (int first = 0; first < lanes; first += kWords) {
+    std::vector<int> part;
+    for (int lane = 0; lane < kWords; ++lane) part.push_back(first + lane);
+    llvm::Value* words = builder.CreateZExt(builder.CreateShuffleVector(bytes, part),
+                                            stored_type(builder, DType::kI32, kWords));
+    builder.CreateMaskedStore(
+        builder.CreateBitCast(words, places),
+        builder.CreateConstGEP1_64(builder.getInt8Ty(), pointer, static_cast<uint64_t>(first * kStride)),
+        llvm::Align(1), llvm::ConstantVector::get(written));
+  }
+}
+
 void store_strided_lanes(Builder& builder, DType stored, llvm::Value* value, llvm::Value* pointer, int lanes,
                          int64_t stride) {
   llvm::Value* raw = narrow(builder, stored, value);
+  const llvm::Function* function = builder.GetInsertBlock()->getParent();
+  const bool masks_bytes = function->getFnAttribute("target-cpu").getValueAsString() == "x86-64-v4";
+  if (masks_bytes && bit_width(stored) == 8 && stride == 4 && lanes % 16 == 0)
+    return store_fourths(builder, raw, pointer, lanes);
   for (int lane = 0; lane < lanes; ++lane) {
     llvm::Value* place = builder.CreateConstGEP1_64(stored_type(builder, stored), pointer,
                                                     static_cast<uint64_t>(lane * stride));

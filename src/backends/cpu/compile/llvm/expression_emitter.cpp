@@ -3,6 +3,7 @@
 
 #include <llvm/IR/PatternMatch.h>
 
+#include "backends/cpu/compile/llvm/packed_bytes.h"
 #include "backends/cpu/compile/llvm/saturation.h"
 #include "backends/cpu/compile/llvm/slow_arithmetic.h"
 #include "support/error.h"
@@ -270,6 +271,9 @@ llvm::Value* ExpressionEmitter::emit_convert(DType from, DType to, llvm::Value* 
   if (is_floating(to))
     return from_signed ? builder_.CreateSIToFP(value, type) : builder_.CreateUIToFP(value, type);
   if (to == DType::kBool) return builder_.CreateIsNotNull(value);
+  if (to == DType::kU8 || to == DType::kI8) {
+    if (llvm::Value* bytes = packed_bytes(builder_, value, is_signed(to))) return bytes;
+  }
   return builder_.CreateIntCast(value, type, from_signed);
 }
 

@@ -20,6 +20,7 @@ using loops::Loop;
 using loops::Stage;
 
 constexpr unsigned kSpareBytes = 64;  // memory that masked-off loads may read instead
+constexpr int64_t kUnrolled = 4;      // blocks of lanes of a row that become straight code
 
 class KernelEmitter {
  public:
@@ -31,6 +32,7 @@ class KernelEmitter {
         plan_(prepared.lanes),
         rows_(prepared.rows),
         groups_(prepared.groups),
+        whole_range_(prepared.whole_range),
         frame_{.builder = builder_, .kernel = kernel, .ranges = all_ranges(kernel)} {}
 
   void run() {
@@ -128,6 +130,12 @@ class KernelEmitter {
     const std::span<const Loop> outer(kernel_.parallel.data(), kernel_.parallel.size() - 1);
     if (outer.empty()) return run_row(scope, begin(), end());
     llvm::Value* length = extent(lanes, scope);
+    if (whole_range_) {
+      llvm::Value* rows = builder_.getInt64(1);
+      for (const Loop& loop : outer) rows = builder_.CreateNSWMul(rows, extent(loop, scope));
+      return each_point(builder_.getInt64(0), rows, outer, scope,
+                        [&](Scope& row, llvm::Value*) { run_row(row, builder_.getInt64(0), length); });
+    }
     llvm::Value* first = builder_.CreateUDiv(begin(), length);
     llvm::Value* last = builder_.CreateAdd(
         builder_.CreateUDiv(builder_.CreateSub(end(), builder_.getInt64(1)), length), builder_.getInt64(1));
@@ -167,9 +175,21 @@ class KernelEmitter {
     llvm::Value* whole = builder_.CreateAnd(builder_.CreateSub(last, first),
                                             builder_.getInt64(static_cast<uint64_t>(-plan_.lanes)));
     llvm::Value* middle = builder_.CreateAdd(first, whole);
-    emit_loop(builder_, first, middle, plan_.lanes, run_lanes(plan_.lanes, false));
+    emit_blocks(first, middle, run_lanes(plan_.lanes, false));
     if (has_tail())
       emit_loop(builder_, middle, last, plan_.tail_lanes, run_lanes(plan_.tail_lanes, plan_.tail_lanes > 1));
+  }
+
+  // A loop, or straight code for the few blocks of a row of known length.
+  void emit_blocks(llvm::Value* first, llvm::Value* last,
+                   const std::function<void(llvm::Value* index)>& body) {
+    const auto* begin = llvm::dyn_cast<llvm::ConstantInt>(first);
+    const auto* end = llvm::dyn_cast<llvm::ConstantInt>(last);
+    if (begin == nullptr || end == nullptr ||
+        end->getSExtValue() - begin->getSExtValue() > kUnrolled * plan_.lanes)
+      return emit_loop(builder_, first, last, plan_.lanes, body);
+    for (int64_t i = begin->getSExtValue(); i < end->getSExtValue(); i += plan_.lanes)
+      body(builder_.getInt64(static_cast<uint64_t>(i)));
   }
 
   // No tail loop if both grain and row length are multiples of the vector length.
@@ -194,6 +214,7 @@ class KernelEmitter {
   const LanePlan& plan_;
   const RowPlan& rows_;
   const std::vector<std::vector<int>>& groups_;
+  const bool whole_range_;
   KernelFrame frame_;
 };
 

@@ -81,6 +81,7 @@ struct Facts {
   int narrowest_stored = 64;
   int nodes = 0;
   bool writes_packed = false;
+  bool quantizes = false;  // makes bytes of wider numbers
 };
 
 Facts facts_of(const Kernel& kernel) {
@@ -96,13 +97,19 @@ Facts facts_of(const Kernel& kernel) {
       ++facts.nodes;
       const bool counts = node->kind == ExprNode::Kind::kLoad || is_floating(node->dtype);
       if (counts) facts.widest = std::max(facts.widest, bit_width(node->dtype));
+      facts.quantizes =
+          facts.quantizes || (node->kind == ExprNode::Kind::kConvert && is_integer(node->dtype) &&
+                              bit_width(node->dtype) == 8 && node->operands[0]->dtype == DType::kI32);
     });
   }
   return facts;
 }
 
-// Long chains of arithmetic hide their own latency; short ones need several registers in flight.
-int registers_in_flight(int nodes) { return nodes <= 12 ? 4 : nodes <= 40 ? 2 : 1; }
+// Long chains of arithmetic hide their own latency; short ones need several registers in flight. Four
+// registers of f32 make one of bytes.
+int registers_in_flight(const Facts& facts) {
+  return facts.nodes <= 12 || (facts.quantizes && facts.nodes <= 60) ? 4 : facts.nodes <= 40 ? 2 : 1;
+}
 
 // Uses several registers only if they fill the row, or nearly.
 int lanes_for(int native, int registers, std::optional<int64_t> extent) {
@@ -171,7 +178,7 @@ LanePlan plan_lanes(const Kernel& kernel, CpuFeatures features) {
     const int native = (masks ? 512 : is_narrow ? 128 : 256) / facts.widest;
     const bool along_points = !plan.variable.empty();
     const auto extent = along_points ? kernel.parallel.back().extent.constant() : std::nullopt;
-    plan.lanes = lanes_for(native, registers_in_flight(facts.nodes), extent);
+    plan.lanes = lanes_for(native, registers_in_flight(facts), extent);
     // AVX2 has masked moves of 32 and 64 bits only, NEON none.
     plan.tail_lanes = masks || (!is_narrow && facts.narrowest_stored >= 32) ? native : 1;
   }

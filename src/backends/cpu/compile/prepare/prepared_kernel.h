@@ -24,6 +24,7 @@ struct PreparedKernel {
   LanePlan lanes;
   std::vector<std::vector<int>> groups;  // stages that run in one loop, in order; each stage is in one
   RowPlan rows;
+  bool whole_range = false;  // each call computes all points: rows need no limits of their own
 };
 
 // Keeps the order of the parallel loops.

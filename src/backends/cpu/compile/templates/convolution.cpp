@@ -113,12 +113,14 @@ TemplateKernel plan_convolution(std::span<const TensorType> operands, const Tens
                                 const ops::Convolution& attributes, int64_t outside,
                                 const loops::Kernel& epilogue, const SymbolTable& symbols,
                                 const Target& target, const PanelTactic& tactic) {
+  const loops::Kernel fused =
+      operands[0].dtype == DType::kU8 ? epilogue_of_integers(epilogue, target) : epilogue;
   if (is_depthwise(operands, attributes)) {
-    return plan_depthwise(operands, result, attributes, outside, epilogue, symbols, target);
+    return plan_depthwise(operands, result, attributes, outside, fused, symbols, target);
   }
   PanelProblem problem = make_problem(operands, result, attributes, outside, features_of(target), tactic);
   problem.symbols = symbols;
-  problem.epilogue = epilogue;
+  problem.epilogue = fused;
   std::string key = fmt::format("stride {} padding {} of {} dilation {}", attributes.stride,
                                 attributes.padding, outside, attributes.dilation);
   return plan_panels(std::move(problem), key, target);

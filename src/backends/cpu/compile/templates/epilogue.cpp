@@ -38,6 +38,32 @@ loops::Expr move_to_tile(const loops::Expr& value, const Replacements& replaceme
   return loops::substitute(moved, replacements);
 }
 
+// A number that was an integer, times a scale.
+bool is_scaled_integer(const loops::Expr& value) {
+  if (value->kind != loops::ExprNode::Kind::kBinary || value->binary != loops::Binary::kMultiply)
+    return false;
+  const loops::Expr& number = value->operands[0];
+  return number->kind == loops::ExprNode::Kind::kConvert && is_integer(number->operands[0]->dtype);
+}
+
+loops::Expr fused_sum(const loops::Expr& node) {
+  const bool is_sum = node->kind == loops::ExprNode::Kind::kBinary && node->binary == loops::Binary::kAdd &&
+                      node->dtype == DType::kF32;
+  if (!is_sum) return node;
+  for (const size_t i : {0, 1}) {
+    const loops::Expr& product = node->operands[i];
+    if (is_scaled_integer(product))
+      return loops::fma(product->operands[0], product->operands[1], node->operands[1 - i]);
+  }
+  return node;
+}
+
+PreparedKernel prepare_tile(const loops::Kernel& tile_kernel, CpuFeatures features) {
+  PreparedKernel prepared = prepare_in_order(tile_kernel, features);
+  prepared.whole_range = true;
+  return prepared;
+}
+
 }  // namespace
 
 loops::Kernel tile_epilogue(const loops::Kernel& epilogue, const EpilogueShape& shape) {
@@ -65,10 +91,17 @@ loops::Kernel tile_epilogue(const loops::Kernel& epilogue, const EpilogueShape& 
   return kernel;
 }
 
+loops::Kernel epilogue_of_integers(const loops::Kernel& epilogue, const Target& target) {
+  loops::Kernel kernel = epilogue;
+  if (target.numerics == Target::Numerics::kStrict) return kernel;
+  for (loops::Stage& stage : kernel.stages) stage.value = loops::rewrite(stage.value, fused_sum);
+  return kernel;
+}
+
 EpilogueFunction::EpilogueFunction(Code& code, const loops::Kernel& tile_kernel)
     : kernel_(tile_kernel),
       symbols_(loops::free_symbols(tile_kernel)),
-      function_(emit_loops_function(code, prepare_in_order(tile_kernel, code.features), "epilogue")) {}
+      function_(emit_loops_function(code, prepare_tile(tile_kernel, code.features), "epilogue")) {}
 
 void EpilogueFunction::load_arguments(Scaffold& scaffold, size_t operands,
                                       const std::vector<std::string>& symbols, size_t without_bias) {

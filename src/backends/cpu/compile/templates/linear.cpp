@@ -58,7 +58,7 @@ TemplateKernel plan_linear(std::span<const TensorType> operands, const loops::Ke
   problem.count = *operands[1].shape[1].constant();
   problem.tile = linear_tile(operands, features_of(target));
   take_tactic(problem, tactic, features_of(target));
-  problem.epilogue = epilogue;
+  problem.epilogue = operands[0].dtype == DType::kU8 ? epilogue_of_integers(epilogue, target) : epilogue;
   problem.column_dim = operands[0].rank() - 1;
   problem.row_numbers = problem.count;
   problem.fill_rows = [depth = problem.count, rows = problem.tile.rows](const RowRequest& request) {

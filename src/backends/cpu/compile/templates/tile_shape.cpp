@@ -25,6 +25,9 @@ constexpr std::array kWide{Candidate{{8, 3, 16}, 1.0}, Candidate{{6, 4, 16}, 1.0
                            Candidate{{8, 2, 16}, 1.01}, Candidate{{8, 1, 16}, 1.1}};
 constexpr std::array kNarrow{Candidate{{6, 2, 8}, 1.0}, Candidate{{4, 3, 8}, 1.02},
                              Candidate{{8, 1, 8}, 1.15}};
+// Quads of bytes: pairs of registers of sums are packed to bytes by fewer instructions than single ones.
+constexpr std::array kWideQuads{Candidate{{6, 4, 16}, 1.0}, Candidate{{8, 2, 16}, 1.01},
+                                Candidate{{8, 3, 16}, 1.03}, Candidate{{8, 1, 16}, 1.1}};
 // Bytes that are multiplied as i16: two registers for each vector of B, and two for A's broadcast.
 constexpr std::array kWideShorts{Candidate{{6, 3, 16}, 1.0}, Candidate{{8, 2, 16}, 1.0},
                                  Candidate{{8, 1, 16}, 1.1}};
@@ -38,6 +41,7 @@ std::span<const Candidate> candidates_for(const TileShape& tile, CpuFeatures fea
   if (tile.by_matrices) return kMatrices;
   if (tile.a == DType::kU8 && !tile.sums_quads)
     return is_wide ? std::span<const Candidate>(kWideShorts) : kNarrowShorts;
+  if (tile.sums_quads) return kWideQuads;
   return is_wide ? std::span<const Candidate>(kWide) : kNarrow;
 }
 
