@@ -12,6 +12,7 @@
 #include "ops/select.h"
 #include "passes/hoist.h"
 #include "passes/replace_all_uses.h"
+#include "passes/scale_to_quantize.h"
 #include "passes/simplify/pattern.h"
 #include "passes/target_passes.h"
 
@@ -67,6 +68,7 @@ class MultiplyQuantized {
       if (node->op == &ops::linear || node->op == &ops::convolution) visit(node);
     }
     graph_.erase_dead_nodes();
+    scale_to_quantize(graph_, rewrites_);
     return std::move(graph_);
   }
 
