@@ -109,16 +109,22 @@ class ByteKernel final : public DepthwiseKernel {
                                       llvm::Align(static_cast<uint64_t>(lanes())));
   }
 
+  // Sums as they are counted: a register of sums has a quarter of each part's channels.
   void store(int64_t pixel, const Quads& sums) {
-    for (int64_t v = 0; v < kQuad; ++v) {
-      for (int part = 0; part < lanes() / static_cast<int>(kPart); ++part) {
-        const int first = part * static_cast<int>(kQuad);
-        llvm::Value* sums_of_part = builder_.CreateShuffleVector(
-            sums[static_cast<size_t>(v)], std::vector{first, first + 1, first + 2, first + 3});
-        const int64_t place = pixel * problem_.block_channels + part * kPart + v * kQuad;
-        builder_.CreateAlignedStore(sums_of_part, scaffold_.scratch(row_bytes(DType::kI32, place)),
-                                    llvm::Align(16));
-      }
+    const int parts = lanes() / static_cast<int>(kPart), quad = static_cast<int>(kQuad);
+    const auto joined = [&](size_t v) {
+      std::vector<int> all;
+      for (int i = 0; i < 2 * parts * quad; ++i) all.push_back(i);
+      return builder_.CreateShuffleVector(sums[v], sums[v + 1], all);
+    };
+    llvm::Value *first = joined(0), *last = joined(2);
+    for (int part = 0; part < parts; ++part) {
+      std::vector<int> from;
+      for (int i = 0; i < static_cast<int>(kPart); ++i)
+        from.push_back(i / quad * parts * quad + part * quad + i % quad);
+      const int64_t place = pixel * problem_.block_channels + part * kPart;
+      builder_.CreateAlignedStore(builder_.CreateShuffleVector(first, last, from),
+                                  scaffold_.scratch(row_bytes(DType::kI32, place)), llvm::Align(64));
     }
   }
 };

@@ -81,7 +81,7 @@ void DepthwiseKernel::fill_rows(std::span<llvm::Value* const> place, size_t dim,
                                 llvm::Value* inside, llvm::Value* window_row) {
   if (dim + 1 == place.size()) {
     llvm::Value* slots =
-        builder_.CreateGEP(builder_.getPtrTy(), table(), scaffold_.times(window_row, problem_.reach()));
+        builder_.CreateGEP(builder_.getPtrTy(), table(), scaffold_.times(window_row, problem_.table_row()));
     return fill_row(coordinate(place[dim], dim, number(0)), pixel, inside, slots);
   }
   const int64_t extent = problem_.geometry.window[dim];
@@ -94,16 +94,25 @@ void DepthwiseKernel::fill_rows(std::span<llvm::Value* const> place, size_t dim,
   });
 }
 
+// Vectors of pointers: for few channels, computing them one by one took as long as the products.
 void DepthwiseKernel::fill_row(llvm::Value* start, llvm::Value* pixel, llvm::Value* inside,
                                llvm::Value* slots) {
-  emit_loop(builder_, number(0), number(problem_.reach()), 1, [&](llvm::Value* i) {
-    llvm::Value* at = builder_.CreateNSWAdd(start, i);
-    llvm::Value* element = builder_.CreateNSWAdd(builder_.CreateNSWMul(pixel, input_.back()), at);
-    llvm::Value* pointer = element_at(scaffold_.buffers[0], scaffold_.times(element, problem_.channels()));
-    llvm::Value* exists = builder_.CreateAnd(inside, builder_.CreateICmpULT(at, input_.back()));
-    builder_.CreateStore(builder_.CreateSelect(exists, pointer, outside()),
-                         builder_.CreateGEP(builder_.getPtrTy(), slots, i));
-  });
+  constexpr int kLanes = kPointerLanes;
+  const auto spread = [&](llvm::Value* value) { return broadcast(builder_, value, kLanes); };
+  llvm::Value* element = builder_.CreateNSWAdd(builder_.CreateNSWMul(pixel, input_.back()), start);
+  llvm::Value* first = scaffold_.times(element, problem_.channels());
+  llvm::Value* numbers = lane_numbers(kLanes, builder_.getInt64Ty());
+  llvm::Value* steps = builder_.CreateNSWMul(numbers, spread(number(problem_.channels())));
+  for (int64_t i = 0; i < problem_.reach(); i += kLanes) {
+    llvm::Value* at = builder_.CreateNSWAdd(spread(scaffold_.plus(start, i)), numbers);
+    llvm::Value* place = builder_.CreateNSWAdd(spread(scaffold_.plus(first, i * problem_.channels())), steps);
+    llvm::Value* exists =
+        builder_.CreateAnd(spread(inside), builder_.CreateICmpULT(at, spread(input_.back())));
+    llvm::Value* pointers =
+        builder_.CreateSelect(exists, element_at(scaffold_.buffers[0], place), spread(outside()));
+    builder_.CreateAlignedStore(pointers, builder_.CreateConstGEP1_64(builder_.getPtrTy(), slots, i),
+                                llvm::Align(sizeof(void*)));
+  }
 }
 
 void DepthwiseKernel::emit_chunk(llvm::Value* pixel, llvm::Value* pixels, llvm::Value* channel) {
@@ -125,7 +134,7 @@ llvm::Value* DepthwiseKernel::existing_lanes(llvm::Value* channel) {
 }
 
 llvm::Value* DepthwiseKernel::image_at(llvm::Value* row, int64_t place, llvm::Value* channel) {
-  llvm::Value* slot = scaffold_.plus(scaffold_.times(row, problem_.reach()), place);
+  llvm::Value* slot = scaffold_.plus(scaffold_.times(row, problem_.table_row()), place);
   llvm::Value* element =
       builder_.CreateLoad(builder_.getPtrTy(), builder_.CreateGEP(builder_.getPtrTy(), table(), slot));
   return element_at(element, channel);

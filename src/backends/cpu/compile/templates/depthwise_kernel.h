@@ -14,6 +14,9 @@ namespace ingot::core::cpu {
 // Channels per work item: enough to amortize the pointers of its pixels.
 inline constexpr int64_t kItemChannels = 256;
 
+// Pointers that are computed together.
+inline constexpr int64_t kPointerLanes = 8;
+
 struct DepthwiseProblem {
   SymbolTable symbols;
   std::vector<TensorType> operands;
@@ -39,7 +42,8 @@ struct DepthwiseProblem {
   int64_t group() const { return *operands[1].shape[1].constant(); }      // channels of a group
   int64_t products() const { return window_rows() * width() * group(); }  // per result
   int64_t sums_bytes() const { return row_bytes(sum, pixels * block_channels); }
-  int64_t table_bytes() const { return round_up(window_rows() * reach() * int64_t{sizeof(void*)}, 64); }
+  int64_t table_row() const { return round_up(reach(), kPointerLanes); }  // pointers, some of them not read
+  int64_t table_bytes() const { return round_up(window_rows() * table_row() * int64_t{sizeof(void*)}, 64); }
   int64_t outside_bytes() const { return row_bytes(geometry.dtype, padded_channels()); }
   int64_t scratch_bytes() const { return sums_bytes() + table_bytes() + outside_bytes(); }
   EpilogueShape epilogue_shape() const;
