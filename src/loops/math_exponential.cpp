@@ -156,6 +156,13 @@ Expr moderate_exp(const Expr& x) {
 }
 
 // The shift discards the magic number.
+Expr exp_or_zero(const Expr& x) {
+  const Expr least = number(x, -80), is_less = less(x, least);
+  const Reduced reduced = reduce(select(is_less, least, x));
+  const Expr power = (small_expm1(reduced.rest) + number(x, 1)) * power_of_two(reduced.exponent);
+  return select(is_less, number(x, 0), power);
+}
+
 Expr moderate_exp2(const Expr& x) {
   const Expr magic = number(x, 0x1.8p23);
   const Expr shifted = x + magic;

@@ -81,4 +81,10 @@ llvm::Value* apply_function(Builder& builder, const loops::Function& function, l
   return ExpressionEmitter(builder, lanes_of(operand), source).emit(expression);
 }
 
+llvm::Value* apply_expansion(Builder& builder, loops::Expr (*expansion)(const loops::Expr& x),
+                             llvm::Value* operand) {
+  OneOperand source(operand);
+  return ExpressionEmitter(builder, lanes_of(operand), source).emit(expansion(loops::local(0, DType::kF32)));
+}
+
 }  // namespace ingot::core::cpu

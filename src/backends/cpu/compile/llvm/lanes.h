@@ -20,5 +20,8 @@ llvm::Value* sums_of_lanes(Builder& builder, std::vector<llvm::Value*> rows);
 
 // `function` of one vector of f32, with the precision of Loop IR.
 llvm::Value* apply_function(Builder& builder, const loops::Function& function, llvm::Value* operand);
+// The same of a function that is given as its expansion.
+llvm::Value* apply_expansion(Builder& builder, loops::Expr (*expansion)(const loops::Expr& x),
+                             llvm::Value* operand);
 
 }  // namespace ingot::core::cpu

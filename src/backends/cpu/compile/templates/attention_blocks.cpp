@@ -19,6 +19,7 @@
 #include "backends/cpu/compile/templates/epilogue.h"
 #include "backends/cpu/compile/templates/target.h"
 #include "backends/cpu/compile/templates/tile.h"
+#include "loops/math_expressions.h"
 
 namespace ingot::core::cpu {
 
@@ -282,7 +283,7 @@ class AttentionBlocks {
   }
 
   llvm::Value* power(llvm::Value* exponent) {
-    return apply_function(builder_, loops::functions::exp, exponent);
+    return apply_expansion(builder_, loops::math::exp_or_zero, exponent);
   }
 
   // sums = sums * factor + values^T exponentials

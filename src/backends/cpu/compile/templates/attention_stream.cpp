@@ -16,6 +16,7 @@
 #include "backends/cpu/compile/templates/attention_problem.h"
 #include "backends/cpu/compile/templates/epilogue.h"
 #include "backends/cpu/compile/templates/target.h"
+#include "loops/math_expressions.h"
 
 namespace ingot::core::cpu {
 
@@ -145,8 +146,8 @@ class AttentionStream {
     llvm::Value* nothing[] = {same(0), number(0)};
     Values sums = emit_carrying_loop(
         builder_, number(0), end, lanes_, nothing, [&](llvm::Value* key, std::span<llvm::Value* const> now) {
-          llvm::Value* power = apply_function(builder_, loops::functions::exp,
-                                              builder_.CreateFSub(load(score_at(key)), largest));
+          llvm::Value* power = apply_expansion(builder_, loops::math::exp_or_zero,
+                                               builder_.CreateFSub(load(score_at(key)), largest));
           store(power, score_at(key));
           llvm::Value* counts = builder_.CreateOrReduce(builder_.CreateFCmpUNE(power, same(0)));
           return Values{builder_.CreateFAdd(now[0], power),
