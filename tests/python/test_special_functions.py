@@ -115,3 +115,18 @@ def test_narrow_dtypes_and_integers() -> None:
     for dtype in (torch.float32, torch.bfloat16):
         x = torch.linspace(0.5, 4, 8).to(dtype)
         torch.testing.assert_close(in_engine(function, x, n), function(x, n))
+
+
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int8, torch.int64, torch.bool], ids=str)
+@pytest.mark.parametrize("name", [*OF_ONE, *POLYNOMIALS])
+def test_integers_become_floating_first(name: str, dtype: torch.dtype) -> None:
+    x = torch.arange(0 if dtype is torch.bool else 1, 4).to(dtype)
+    if name in POLYNOMIALS:
+        assert_close(getattr(special, name), x[:, None], torch.arange(4).to(dtype), rtol=1e-5, atol=3e-6)
+        return
+    function = OF_ONE[name][0]
+    try:
+        function(x)
+    except RuntimeError:
+        return  # torch has no such kernel
+    assert_close(function, x, rtol=1e-5, atol=3e-6)
