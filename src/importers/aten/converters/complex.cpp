@@ -43,7 +43,7 @@ Argument part_argument(Call& call, InnerScope& scope, const NamedArgument& named
   core::Value* tensor = call.scope().tensor(*id);
   if (is_complex_tensor(call.scope().value(*id))) {
     const Parts parts = parts_of(call, tensor);
-    tensor = part == kReal ? parts.re : parts.im;
+    tensor = (part == kReal ? parts.re : parts.im).value();
   } else if (part == kImaginary && !selects(named.name)) {
     tensor = filled(call, tensor->type.shape, 0, tensor->type.dtype);
   }
@@ -78,7 +78,9 @@ void give_joined(Call& call, size_t index, core::Value* re, core::Value* im) {
   const DType dtype = component_of(call.result_meta(index).dtype);
   call.give(index, joined(call, converted(call.graph(), re, dtype), converted(call.graph(), im, dtype)));
 }
-void give_parts_of(Call& call, core::Value* re, core::Value* im) { give_joined(call, 0, re, im); }
+void give_parts_of(Call& call, const Term& re, const Term& im) {
+  give_joined(call, 0, re.value(), im.value());
+}
 
 // Each part of the result follows from the same part of the operands. A real result has no second part.
 void by_part(Call& call) {
@@ -123,7 +125,7 @@ Parts product_of_parts(Call& call, Node node) {
     for (size_t i = 0; i < operands.size(); ++i) {
       const bool is_imaginary = ((choice >> i) & 1) != 0;
       const Parts& parts = operands[i].parts;
-      operands[i].argument->value = scope.bind(is_imaginary ? parts.im : parts.re);
+      operands[i].argument->value = scope.bind((is_imaginary ? parts.im : parts.re).value());
       imaginary += is_imaginary ? 1 : 0;
     }
     const Term product(call, run_real(call, scope, node)[0]);
@@ -160,12 +162,12 @@ Parts self_parts(Call& call) { return parts_of(call, call.pair("self")); }
 
 void view_as_complex(Call& call) { call.give(call.tensor("self")); }
 void view_as_real(Call& call) { call.give(call.pair("self")); }
-void real_part(Call& call) { call.give(self_parts(call).re); }
-void imaginary_part(Call& call) { call.give(self_parts(call).im); }
+void real_part(Call& call) { call.give(self_parts(call).re.value()); }
+void imaginary_part(Call& call) { call.give(self_parts(call).im.value()); }
 
 void give_broadcast(Call& call, const Term& re, const Term& im) {
   const Shape& shape = call.result_meta().shape;
-  give_parts_of(call, expanded(call, re, shape), expanded(call, im, shape));
+  give_joined(call, 0, expanded(call, re.value(), shape), expanded(call, im.value(), shape));
 }
 void from_parts(Call& call) { give_broadcast(call, operand_term(call, "real"), operand_term(call, "imag")); }
 void complex_ones(Call& call) {

@@ -52,7 +52,7 @@ core::Value* as_mask(Call& call, core::Value* x) {
 
 core::Value* count_of_true(Call& call, core::Value* mask) {
   const Term flat(call, converted(call.graph(), flattened(call, mask), DType::kI64));
-  return flat.reduce(ops::sum, {0});
+  return flat.reduce(ops::sum, {0}).value();
 }
 
 // A list of indices: i64[count].
@@ -91,11 +91,11 @@ void repeated_indices(Call& call) {
   const DType dtype = call.result_meta().dtype;
   const Term counts(call, converted(call.graph(), repeats, DType::kI64));
   const Term are_valid = !(counts < 0.0);
-  call.graph().add(ops::assert_true, {are_valid}, ops::Assertion{"repeats can not be negative"});
-  core::Value* total = counts.reduce(ops::sum, {0});
+  call.graph().add(ops::assert_true, {are_valid.value()}, ops::Assertion{"repeats can not be negative"});
+  core::Value* total = counts.reduce(ops::sum, {0}).value();
   const Dim limit = call.has("output_size") ? call.dim("output_size") : Dim(kMostFound);
   const DataCount found = bind_count(call, total, recorded_size(call), limit);
-  core::Value* sums = emit(call, ops::cumulative_sum, {counts}, ops::Axis{0});
+  core::Value* sums = emit(call, ops::cumulative_sum, {counts.value()}, ops::Axis{0});
   // One more, so that there is always one to look at: no position is as large.
   core::Value* last = scalar(call.graph(), static_cast<double>(2 * kMostFound), DType::kI64);
   sums = concatenated(call, {sums, reshaped(call, last, {1})}, 0);
@@ -113,9 +113,9 @@ Runs runs_of(Call& call, core::Value* list) {
   core::Graph& graph = call.graph();
   // Element 0 begins a run; it has no neighbour before it.
   core::Value* position = counting(call, size);
-  const Term previous(call, emit(call, ops::maximum,
-                                 {emit(call, ops::subtract, {position, scalar(graph, 1, DType::kI64)}),
-                                  scalar(graph, 0, DType::kI64)}));
+  core::Value* previous = emit(
+      call, ops::maximum,
+      {emit(call, ops::subtract, {position, scalar(graph, 1, DType::kI64)}), scalar(graph, 0, DType::kI64)});
   core::Value* before = emit(call, ops::take, {list, previous}, ops::Axis{0});
   core::Value* begins = emit(call, ops::logical_or,
                              {emit(call, ops::not_equal, {list, before}),
@@ -127,7 +127,7 @@ Runs runs_of(Call& call, core::Value* list) {
   core::Value* ends =
       concatenated(call, {starts, reshaped(call, size_scalar(graph, size, DType::kI64), {1})}, 0);
   ends = sliced(call, ends, 0, 1, ends->type.shape[0]);
-  return {emit(call, ops::take, {list, starts}, ops::Axis{0}), sums - 1,
+  return {emit(call, ops::take, {list, starts}, ops::Axis{0}), (sums - 1).value(),
           emit(call, ops::subtract, {ends, starts})};
 }
 

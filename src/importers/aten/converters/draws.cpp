@@ -56,7 +56,7 @@ Term random_bits(Call& call, const Shape& shape) {
   const Term key = key_of(call);
   const Term counter(call, counting(call, product(shape)));
   const Term bits = mixed(counter * whole(call, kGolden) + key);
-  return {call, reshaped(call, bits, shape)};
+  return {call, reshaped(call, bits.value(), shape)};
 }
 
 }  // namespace ingot::core::aten

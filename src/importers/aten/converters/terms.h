@@ -14,7 +14,7 @@ namespace ingot::core::aten {
 class Term {
  public:
   Term(Call& call, core::Value* value) : call_(&call), value_(value) {}
-  operator core::Value*() const { return value_; }  // NOLINT: a formula's result is a value
+  core::Value* value() const { return value_; }
 
   Term apply(const Op& op) const { return {*call_, emit(*call_, op, {value_})}; }
   Term apply(const Op& op, const Term& other) const {

@@ -92,7 +92,7 @@ Argument drawn_bits(Evaluation& evaluation, CoreValues values) {
   Shape shape;
   for (const Argument& size : evaluation.list_in(value_at(evaluation, values, 0)))
     shape.push_back(evaluation.size_of(size));
-  return {evaluation.scope().bind(random_bits(evaluation.call(), shape))};
+  return {evaluation.scope().bind(random_bits(evaluation.call(), shape).value())};
 }
 // What a tensor or a number is as a tensor of a dtype.
 Argument operand_in(Evaluation& evaluation, CoreValues values) {
