@@ -141,6 +141,38 @@ def images(x: torch.Tensor, y: torch.Tensor) -> list:
     ]
 
 
+def single_images(x: torch.Tensor, y: torch.Tensor) -> list:
+    """Windows over one sample, which has no dim for the batch."""
+    line, image, volume = (x.reshape(2, *sizes) for sizes in ((24,), (4, 6), (4, 3, 2)))
+    weights = torch.cat([y, -y]).flatten()
+    results = [functional.unfold(image, (2, 3), padding=1, stride=2)]
+    results += [functional.fold(results[0], (4, 6), (2, 3), padding=1, stride=2)]
+    for n, sample in enumerate((line, image, volume), start=1):
+        weight = weights[: 8 * 2**n].reshape(4, 2, *[2] * n)
+        of_dim = {
+            name: getattr(functional, f"{name}{n}d")
+            for name in (
+                "conv",
+                "conv_transpose",
+                "max_pool",
+                "avg_pool",
+                "adaptive_avg_pool",
+                "adaptive_max_pool",
+            )
+        }
+        results += [
+            of_dim["conv"](sample, weight, stride=2, padding=1),
+            of_dim["conv"](sample, weight, padding="same"),
+            of_dim["conv_transpose"](sample, weight.transpose(0, 1), stride=2),
+            of_dim["max_pool"](sample, 2, padding=1),
+            *of_dim["max_pool"](sample, 2, return_indices=True),
+            of_dim["avg_pool"](sample, 2, ceil_mode=True),
+            of_dim["adaptive_avg_pool"](sample, 2),
+            *of_dim["adaptive_max_pool"](sample, 2, return_indices=True),
+        ]
+    return results
+
+
 def written(x: torch.Tensor, y: torch.Tensor) -> tuple:
     """Calls that write an argument, which some of them name otherwise than their twins that do not."""
     return (
@@ -212,7 +244,17 @@ OLDER = torch.__version__.startswith("2.11.")
 @pytest.mark.parametrize(
     "function",
     [
-        *(activations, arrangements, written, products, images, normalizations, losses, statistics),
+        *(
+            activations,
+            arrangements,
+            written,
+            products,
+            images,
+            single_images,
+            normalizations,
+            losses,
+            statistics,
+        ),
         pytest.param(quantiles, marks=pytest.mark.skipif(OLDER, reason="torch 2.11 cannot export them")),
     ],
 )
