@@ -35,6 +35,8 @@ class Noise(TorchDispatchMode):
             self.look(schema.name, args, result)
             if schema.name in _SUMS:
                 self.met_undefined |= _cancels(function, args, kwargs or {}, result)
+            if schema.name in _CENTERED and "norm" in schema.name:
+                self.met_undefined |= _is_rounding(result)
         computes = all(value.alias_info is None for value in schema.returns)
         if computes or (schema.is_mutable and isinstance(result, torch.Tensor)):
             for value in result if isinstance(result, (tuple, list)) else [result]:
@@ -102,6 +104,13 @@ def _cancels(function: Any, args: tuple, kwargs: dict, result: torch.Tensor) -> 
             & (result.double().abs() < 4 * torch.finfo(result.dtype).eps * terms)
         ).any()
     )
+
+
+def _is_rounding(centered: Any) -> bool:
+    """Whether an element equals the mean that a norm subtracts, but for roundings: whether it becomes zero is left to the sum's order."""
+    result = centered[0] if isinstance(centered, (tuple, list)) else centered
+    computed_in = torch.float64 if result.dtype == torch.float64 else torch.float32
+    return bool(((result != 0) & (result.double().abs() < 4 * torch.finfo(computed_in).eps)).any())
 
 
 _SUMS = {f"aten::{name}" for name in (
