@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Threads that compile at once: torch traces with state of the whole process, so one at a time may."""
+"""Threads that compile at once: torch traces with state of the whole process, so one at a time may.
+
+Functions of torch.compile are not among them: torch refuses to call them while another thread exports.
+"""
 
 from __future__ import annotations
 
@@ -41,13 +44,7 @@ def saved(model: nn.Module, x: torch.Tensor) -> Any:
     return ingot.load(path)
 
 
-def just_in_time(model: nn.Module, x: torch.Tensor) -> Any:
-    compiled = torch.compile(model, backend="ingot")
-    compiled(x)
-    return compiled
-
-
-@pytest.mark.parametrize("ways", [(ahead_of_time,), (saved,), (ahead_of_time, just_in_time)])
+@pytest.mark.parametrize("ways", [(ahead_of_time,), (saved,), (ahead_of_time, saved)])
 def test_threads_compile_at_once(
     ways: tuple[Callable[..., Any], ...], tmp_path: Any, monkeypatch: Any
 ) -> None:
