@@ -15,7 +15,7 @@ from torch.fx import Graph, Node
 from torch.fx.node import map_arg
 
 from ingot.errors import UserError, first_line
-from ingot.source import source_of
+from ingot.source import line_of
 
 _MOST_ELEMENTS = 1 << 24  # of an operand that gets memory, which calls that write into it need
 
@@ -98,11 +98,10 @@ def _refusal(graph: Graph, users: Collection[str], node: Node, cause: str) -> Us
         for each in graph.nodes
         if each in before and each.name in users and isinstance(each.meta.get("val"), torch.Tensor)
     ]
-    file, line, function, _ = source_of(node)
     return UserError(
         f"the model cannot run on inputs of these dtypes ({', '.join(inputs)}): {cause}",
         code="INGOT-U020",
         node=node.name,
-        source=f"{file}:{line} in {function}" if file else "",
+        source=line_of(node),
         advice="pass inputs of the dtypes that the model takes; ingot.Input(shape, dtype=...) says which",
     )

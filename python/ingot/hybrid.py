@@ -32,7 +32,7 @@ from ingot.reporting import Report, ReportedNode, Segment
 from ingot.running import PartEngine, WriteBack
 from ingot.settings import Settings
 from ingot.slowness import Slowness
-from ingot.source import source_of
+from ingot.source import line_of
 from ingot.speed import Times, TooSlowError, measure, taken_slow
 from ingot.staged_part import StagedPart, levels_after
 from ingot.staging import Staged
@@ -144,8 +144,7 @@ def _reported(
     for node in nodes:
         if target_name(node.target) == "_operator.getitem" or keeps_order(node):
             continue  # not a call of the model: selects one of several results, or lays one out as in eager
-        file, line, function, _ = source_of(node)
-        source = f"{file}:{line} in {function}" if file else ""
+        source = line_of(node)
         reason = refused.get(node) or (_reason_of_place(node) if refused else "")
         slowness = str(slow[node]) if slow and node in slow else ""
         precision = (precisions or {}).get(node.name, "")

@@ -17,7 +17,7 @@ from ingot import compat, ranks
 from ingot.capture import DTYPES, Input, attribute_of, target_name
 from ingot.errors import UserError
 from ingot.kinds import InputRole
-from ingot.source import source_of
+from ingot.source import line_of
 
 Row = dict[str, Any]  # what one node of a trace is: all but the keys of _OWN has to be the same on all ranks
 _OWN = ("scalars", "sizes", "content")
@@ -64,12 +64,11 @@ def compare(module: GraphModule, inputs: Sequence[Input], group: Any) -> Differe
 
 
 def refusal(node: Node, what: str, advice: str = 'let each rank build its own engine: leave out rank="all"') -> UserError:  # fmt: skip
-    file, line, function, _ = source_of(node)
     return UserError(
         f"the program depends on the rank in a way that one program for all ranks cannot: {what}",
         code="INGOT-U359",
         node=node.name,
-        source=f"{file}:{line} in {function}" if file else "",
+        source=line_of(node),
         advice=advice,
     )
 

@@ -13,7 +13,7 @@ from ingot.capture import Capture, Output, target_name
 from ingot.errors import Error, InternalError, UnsupportedError, first_line
 from ingot.kinds import OutputRole
 from ingot.settings import Settings
-from ingot.source import source_of
+from ingot.source import line_of
 from ingot.views import viewed_by
 
 _log = logging.getLogger("ingot")
@@ -96,10 +96,9 @@ def writes_strided(module: GraphModule, outputs: Sequence[Output]) -> bool:
 def full_compilation_error(refused: Refused) -> UnsupportedError:
     rows = [f"  {target_name(node.target)} ({node.name}): {reason}" for node, reason in refused.items()]
     first = next(iter(refused))
-    file, line, function, _ = source_of(first)
     return UnsupportedError(
         "these nodes cannot run in Ingot, but require_full_compilation is set:\n" + "\n".join(rows),
         code="INGOT-N001",
         node=first.name,
-        source=f"{file}:{line} in {function}" if file else "",
+        source=line_of(first),
     )

@@ -21,6 +21,11 @@ def source_of(node: Node) -> tuple[str, int, str, str]:
     return file, int(line), function, str(path)
 
 
+def line_of(node: Node) -> str:
+    """The same as errors print it; "" if unknown."""
+    return innermost([node.meta.get("stack_trace") or ""])
+
+
 def innermost(frames: Sequence[str]) -> str:
     """The same of a stack trace, as errors print it."""
     file, line, function = _innermost("".join(frames))
