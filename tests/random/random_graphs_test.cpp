@@ -116,6 +116,16 @@ TEST(RandomCases, SurviveTheirText) {
   }
 }
 
+// Whether the reference of a case allows its first result with an element changed.
+template <typename Change>
+bool allows_change(const std::string& text, Change&& change) {
+  const Reference reference = make_reference(read_case(text));
+  Trajectory results = reference.exact;
+  results[0].outputs[0] = to_dense(results[0].outputs[0].view());
+  change(results[0].outputs[0].view());
+  return difference(reference, results).empty();
+}
+
 // Sums that cancel may be off by what was lost, comparisons of what was rounded may turn; nothing else may.
 TEST(RandomReference, AllowsRoundingAndNothingElse) {
   const auto text = [](std::string_view body) {
@@ -125,13 +135,10 @@ TEST(RandomReference, AllowsRoundingAndNothingElse) {
         body);
   };
   const auto allows = [](const std::string& text, double error) {
-    const Reference reference = make_reference(read_case(text));
-    Trajectory results = reference.exact;
-    for (Evaluation& run : results) run.outputs[0] = to_dense(run.outputs[0].view());
-    const TensorView view = results[0].outputs[0].view();
-    const std::vector<int64_t> first(view.shape.size(), 0);
-    write_double(view, first, read_double(view, first) + error);
-    return difference(reference, results).empty();
+    return allows_change(text, [&](const TensorView& view) {
+      const std::vector<int64_t> first(view.shape.size(), 0);
+      write_double(view, first, read_double(view, first) + error);
+    });
   };
   EXPECT_TRUE(allows(text("%y = exp(%x) return %y"), 1e-6));
   EXPECT_FALSE(allows(text("%y = exp(%x) return %y"), 1e-4));
@@ -153,11 +160,8 @@ TEST(RandomReference, SumsThatMayOverflowMayStandAnywhere) {
         "graph g(%x: f32[1, 2], %w: f32[3, 2]) {{ %y = linear(%x, %w) %s, %i = sort(%y) {{axis=1}} return %i "
         "}}",
         largest, "0000803f0000803f00000040000000400000404000004040");
-    const Reference reference = make_reference(read_case(text));
-    Trajectory results = reference.exact;
-    results[0].outputs[0] = to_dense(results[0].outputs[0].view());
-    write_integer(results[0].outputs[0].view(), std::vector<int64_t>{0, 0}, index);
-    return difference(reference, results).empty();
+    return allows_change(
+        text, [&](const TensorView& view) { write_integer(view, std::vector<int64_t>{0, 0}, index); });
   };
   EXPECT_TRUE(allows("ffff7fff", 2));  // the largest number
   EXPECT_FALSE(allows("0000803f", 2)) << "2, 4 and 6 are in order";
@@ -171,11 +175,8 @@ TEST(RandomReference, ScalesMayMultiplySumsOrWeights) {
         "-- input f32 [1,1] x{}\n"
         "graph g(%x: f32[1, 2], %w: i8[1, 2], %s: f32[1, 1]) {{ %y = scaled_linear(%x, %w, %s) return %y }}",
         scale);
-    const Reference reference = make_reference(read_case(text));
-    Trajectory results = reference.exact;
-    results[0].outputs[0] = to_dense(results[0].outputs[0].view());
-    write_double(results[0].outputs[0].view(), std::vector<int64_t>{0, 0}, value);
-    return difference(reference, results).empty();
+    return allows_change(
+        text, [&](const TensorView& view) { write_double(view, std::vector<int64_t>{0, 0}, value); });
   };
   EXPECT_TRUE(allows("0000807f", INFINITY)) << "(0 + 1) * inf";
   EXPECT_TRUE(allows("0000807f", NAN)) << "0 * inf + 1 * inf";

@@ -11,6 +11,7 @@
 #include "importers/aten/importer.h"
 #include "importers/aten/program/bound_symbols.h"
 #include "importers/aten/program/node_error.h"
+#include "importers/aten/program/values_read.h"
 #include "importers/aten/schema/aliases.h"
 
 namespace ingot::core::aten {
@@ -89,13 +90,10 @@ void add_own_symbols(const Graph& graph, const Node& node, BoundSymbols& bound) 
 }
 
 void add_complex(const Graph& graph, const Argument& argument, std::set<ValueId>& values) {
-  const auto* id = std::get_if<ValueId>(&argument.value);
-  if (id != nullptr && graph.values[*id].kind == ValueKind::kTensor &&
-      is_complex(graph.values[*id].tensor.dtype))
-    values.insert(*id);
-  if (const auto* list = std::get_if<ArgumentList>(&argument.value)) {
-    for (const Argument& item : *list) add_complex(graph, item, values);
-  }
+  for_each_value(argument, [&](ValueId id) {
+    const Value& value = graph.values[id];
+    if (value.kind == ValueKind::kTensor && is_complex(value.tensor.dtype)) values.insert(id);
+  });
 }
 
 // The complex operands and results of a node.
