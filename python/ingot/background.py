@@ -18,6 +18,7 @@ from ingot.traffic import Traffic
 
 _log = logging.getLogger("ingot")
 _LOWEST_PRIORITY = 19
+_PATIENCE_OF_FORK = 2.0  # seconds
 _PATIENCE_AT_EXIT = 30.0  # seconds until a build that is cancelled looks at its progress
 
 
@@ -68,8 +69,8 @@ class Worker:
                 task = heapq.heappop(self._tasks)[2]
             try:
                 task()
-            except Exception:
-                _log.exception("staged build: a task has failed; those behind it go on")
+            except BaseException:  # a SystemExit of a user's cache ends neither the thread nor the process
+                _log.exception("staged build: a task has failed; the next ones go on")
             del task  # a module that is waited for by nobody can go
 
     def stop(self) -> None:
@@ -98,15 +99,46 @@ def _lower_priority() -> None:
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _LOWEST_PRIORITY)
 
 
+class Exchange:
+    """Held while the engines of a module are replaced: a fork waits, so that the child has those of one stage."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._forking: int | None = None  # the thread that holds it for that
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+
+    def __exit__(self, *_error: object) -> None:
+        self._lock.release()
+
+    def before_fork(self) -> None:
+        # An exchange that takes longer waits for a call, maybe for one that forks.
+        if self._lock.acquire(timeout=_PATIENCE_OF_FORK):
+            self._forking = threading.get_ident()
+
+    def after_fork(self) -> None:
+        if self._forking == threading.get_ident():
+            self._forking = None
+            self._lock.release()
+
+    def forget_threads(self) -> None:
+        self.__init__()
+
+
 TRAFFIC = Traffic()
 WORKER = Worker()
+EXCHANGE = Exchange()
 
 
 def _after_fork() -> None:
+    EXCHANGE.forget_threads()
     TRAFFIC.forget_threads()
     WORKER.forget_threads()
 
 
 atexit.register(WORKER.stop)
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
+    os.register_at_fork(
+        before=EXCHANGE.before_fork, after_in_parent=EXCHANGE.after_fork, after_in_child=_after_fork
+    )

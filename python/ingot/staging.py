@@ -175,12 +175,12 @@ class Staged:
             stage.state, stage.reason = "is not taken", str(error)
         except StoppedError:
             stage.reason = stage.reason or self._stop_reason
-        except Exception as error:
+        except BaseException as error:  # whatever a user's cache raises: somebody may wait for the stages
             self._fail(stage, quiet, error)
         if not self.is_finished:
             self._submit()
 
-    def _fail(self, stage: Stage, quiet: Quiet, error: Exception) -> None:
+    def _fail(self, stage: Stage, quiet: Quiet, error: BaseException) -> None:
         if self.is_finished:  # that has cancelled the build
             return
         if quiet.is_too_busy:
@@ -209,13 +209,17 @@ class Staged:
             self._require_wanted()
             with self.gate.change():
                 self._require_wanted()  # it may have waited for a long call
-                self._exchange(better)
-            with self._state:
-                for other in self.stages:
-                    if other.state == "runs":
-                        other.state = "ran"
-                stage.state, stage.reason, stage.seconds = "runs", "", time.monotonic() - self._start
+                with background.EXCHANGE:
+                    self._exchange(better)
+                    self._report_exchange(stage)
         _log.info("staged build: %s", stage)
+
+    def _report_exchange(self, stage: Stage) -> None:
+        with self._state:
+            for other in self.stages:
+                if other.state == "runs":
+                    other.state = "ran"
+            stage.state, stage.reason, stage.seconds = "runs", "", time.monotonic() - self._start
 
     def _proceed(self, *_progress: Any) -> bool:
         return not self.is_finished
@@ -286,7 +290,7 @@ class Staged:
                     part.runner.forget()
                 part.core.take_engine(each.core)
                 done.append((part, each))
-        except Exception:
+        except BaseException:
             for part, each in reversed(done):
                 part.core.take_engine(each.core)
             raise

@@ -15,46 +15,48 @@ _PATIENCE = 40  # disturbed timings in sequence; with growing pauses before them
 
 
 class Traffic:
-    """Counts calls. `clock` and `sleep(condition, seconds)` as tests need them."""
+    """Counts calls, as `Gate` does. `clock` and `sleep` as tests need them."""
 
     def __init__(
         self,
         clock: Callable[[], float] = time.monotonic,
-        sleep: Callable[[threading.Condition, float], object] = threading.Condition.wait,
+        sleep: Callable[[float], object] = time.sleep,
     ) -> None:
-        self._condition = threading.Condition()
-        self._inside = 0
+        self._lock = threading.Lock()
+        self._inside: set[object] = set()  # one element per call
         self._clock, self._sleep = clock, sleep
         self._last_end = float("-inf")
         self.begun = 0  # calls since the process began
 
     @contextmanager
     def call(self) -> Iterator[None]:
-        with self._condition:
-            self._inside += 1
-            self.begun += 1
+        own = object()
         try:
+            with self._lock:
+                self.begun += 1
+                self._inside.add(own)
             yield
         finally:
-            with self._condition:
-                self._inside -= 1
+            try:
                 self._last_end = self._clock()
+            finally:
+                self._inside.discard(own)
 
     def wait_for_idle(self, seconds: float, is_stopped: Callable[[], bool]) -> int:
         """Returns `begun` after so many seconds in which no call was under way, or -1 once it is stopped."""
-        with self._condition:
-            while not is_stopped():
+        while not is_stopped():
+            with self._lock:
                 remaining = self._last_end + seconds - self._clock()
-                if self._inside == 0 and remaining <= 0:
+                if not self._inside and remaining <= 0:
                     return self.begun
-                slice_s = _SLICE if self._inside else min(_SLICE, remaining)
-                self._sleep(self._condition, max(slice_s, _SHORTEST_SLICE))
+            slice_s = _SLICE if self._inside else min(_SLICE, remaining)
+            self._sleep(max(slice_s, _SHORTEST_SLICE))
         return -1
 
     def forget_threads(self) -> None:
         """In a forked child, where no call is under way."""
-        self._condition = threading.Condition()
-        self._inside = 0
+        self._lock = threading.Lock()
+        self._inside = set()
 
 
 class StoppedError(Exception):

@@ -301,7 +301,7 @@ def test_a_task_that_fails_leaves_the_worker_to_others(caplog: pytest.LogCapture
     worker.submit(1, fail)
     worker.submit(2, finished.set)
     assert finished.wait(PATIENCE)
-    assert "those behind it go on" in caplog.text
+    assert "the next ones go on" in caplog.text
 
 
 def test_a_stop_during_the_exchange_counts(held: Held, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import itertools
-import threading
 
 import ingot
 import pytest
@@ -25,7 +24,7 @@ class Clock:
     def __call__(self) -> float:
         return self.now
 
-    def sleep(self, condition: threading.Condition, seconds: float) -> None:
+    def sleep(self, seconds: float) -> None:
         assert seconds > 0
         self.now += seconds
 
