@@ -27,7 +27,7 @@ import torch.distributed._functional_collectives as funcol
 import uneven_checks
 from accuracy import assert_accurate
 from ingot import ranks
-from rank_models import PLAN, Shard, whole_block
+from rank_models import PLAN, Function, Shard, whole_block
 from torch import nn
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.tensor.parallel import parallelize_module
@@ -45,17 +45,6 @@ def ways(model: nn.Module, inputs: list[torch.Tensor], size: int) -> list[Callab
 def just_in_time(model: Callable[..., Any]) -> Callable[..., Any]:
     torch.compiler.reset()
     return torch.compile(model, backend="ingot", options=WHOLE)
-
-
-class Function(nn.Module):
-    """A function as a module."""
-
-    def __init__(self, function: Callable[..., Any]) -> None:
-        super().__init__()
-        self.function = function
-
-    def forward(self, *args: torch.Tensor) -> Any:
-        return self.function(*args)
 
 
 def values(dtype: torch.dtype, shape: tuple[int, ...], rank: int) -> torch.Tensor:

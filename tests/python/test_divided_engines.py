@@ -12,31 +12,16 @@ import ingot
 import numpy as np
 import pytest
 import torch
+from divided_models import Layers, exported
 from errors.inputs import INGOT
 from gpu_targets import needs_nvrtc
 
 pytestmark = needs_nvrtc
 
 
-class Layers(torch.nn.Module):
-    """Two products with a softmax between them, and a count of runs."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.first = torch.nn.Linear(32, 48)
-        self.second = torch.nn.Linear(48, 32)
-        self.register_buffer("total", torch.zeros(48))
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        y = torch.softmax(self.first(x), -1)
-        self.total += y.sum(0)
-        return self.second(y) + self.total.sum()
-
-
 def _program(seed: int = 1) -> torch.export.ExportedProgram:
     torch.manual_seed(seed)
-    rows = torch.export.Dim("rows", min=1, max=64)
-    return torch.export.export(Layers().eval(), (torch.zeros(4, 32),), dynamic_shapes=({0: rows},))
+    return exported(Layers())
 
 
 def _steps(engine: ingot.Engine) -> list[dict]:

@@ -12,6 +12,7 @@ import ingot
 import numpy as np
 import pytest
 import torch
+from divided_models import Layers, exported
 from errors.inputs import INGOT
 from gpu_targets import DEVICE, needs_gpu, wrong_turns
 
@@ -20,35 +21,15 @@ _SIZES = (1, 4, 33, 64)
 _NO_CAPTURE, _FORKED = "INGOT-D404", "INGOT-D403"
 
 
-class Layers(torch.nn.Module):
-    """Two products with a softmax between them, which the CPU runs, and what was seen so far."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.first = torch.nn.Linear(32, 48)
-        self.second = torch.nn.Linear(48, 32)
-        self.register_buffer("total", torch.zeros(48))
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        y = torch.softmax(self.first(x), -1)
-        self.total += y.sum(0)
-        return self.second(y) + self.total.mean()
-
-
 class Stateless(Layers):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return self.second(torch.softmax(self.first(x), -1))
 
 
-def _program(model: torch.nn.Module) -> torch.export.ExportedProgram:
-    rows = torch.export.Dim("rows", min=1, max=64)
-    return torch.export.export(model.eval(), (torch.zeros(4, 32),), dynamic_shapes=({0: rows},))
-
-
 def _pair(kind: type[Layers]) -> tuple[torch.nn.Module, ingot.Engine]:
     torch.manual_seed(1)
     model = kind()
-    engine = ingot.build(_program(model), device=DEVICE, backend_of={"softmax": "cpu"})
+    engine = ingot.build(exported(model), device=DEVICE, backend_of={"softmax": "cpu"})
     assert {step["runs_on"] for step in engine.inspect()["main"]["steps"]} >= {"cuda", "cpu"}
     return model.cuda(), engine
 

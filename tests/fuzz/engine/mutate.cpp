@@ -371,11 +371,7 @@ class Mutator {
             below(2) == 0 ? CallSlot(TensorSlot{}) : CallSlot(PlainValue(None{})));
         return;
       case 5:
-        engine_.checks.push_back({.kind = static_cast<CheckKind>(below(3)),
-                                  .condition = condition(),
-                                  .message = "mutated",
-                                  .node = {},
-                                  .source = {}});
+        engine_.checks.push_back({static_cast<CheckKind>(below(3)), condition(), "mutated", {}, {}});
         return;
       case 6:
         if (SizeCheck* check = any(engine_.checks)) check->condition = condition();
