@@ -84,7 +84,7 @@ def _compile(
     def prepare(capture: Capture) -> None:
         spec = program.call_spec
         capture.builder.signature(
-            _pytree.treespec_dumps(spec.in_spec),
+            _pytree.treespec_dumps(with_tuples(spec.in_spec)),
             _pytree.treespec_dumps(with_tuples(spec.out_spec)),
             argument_names(program),
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+from collections import namedtuple
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
@@ -46,11 +47,13 @@ def positional_names(program: ExportedProgram, count: int) -> list[str]:
 
 
 def with_tuples(spec: _pytree.TreeSpec) -> _pytree.TreeSpec:
-    """With tuples for what `torch.max(x, 0)` and its like return, which have no name in torch's JSON of specs."""
+    """With tuples for what has no name in torch's JSON of specs: the results of `torch.max(x, 0)` and its like, and named tuples
+    that are not registered with torch."""
     if spec.is_leaf():
         return spec
     children = [with_tuples(child) for child in spec.children()]
-    if spec.type.__module__ == "torch.return_types":
+    is_unnamed = spec.type is namedtuple and spec.context not in _pytree.SUPPORTED_SERIALIZED_TYPES
+    if is_unnamed or spec.type.__module__ == "torch.return_types":
         return _pytree.TreeSpec(tuple, None, children)
     return _pytree.TreeSpec(spec.type, spec.context, children)
 
@@ -82,7 +85,7 @@ class CompiledModule(torch.nn.Module):
         self._result = (
             None if named == self._specs.out_spec else self._specs.out_spec
         )  # where engines return plain tuples
-        self._tree = calling.parse_tree(_pytree.treespec_dumps(self._specs.in_spec))
+        self._tree = calling.parse_tree(_pytree.treespec_dumps(with_tuples(self._specs.in_spec)))
         self._arguments = argument_names(program)
         self._count = len(inputs)
         self._whole = Engine(compiled.engines[0]) if compiled.graph is None else None

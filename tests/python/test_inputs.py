@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import ingot
 import numpy as np
@@ -77,6 +77,26 @@ def test_trees(inputs: list, keywords: dict, args: list, kwargs: dict) -> None:
     assert_accurate(found["y"], expected["y"], model.double()(*doubled(args), **doubled(kwargs))["y"])
     assert torch.equal(found["rest"][0], expected["rest"][0])
     assert found["rest"][1:] == (None, 3)
+
+
+class Corners(NamedTuple):
+    """Not registered with torch's trees."""
+
+    low: torch.Tensor
+    high: torch.Tensor
+
+
+class Widened(nn.Module):
+    def forward(self, corners: Corners, by: torch.Tensor) -> dict[str, Corners]:
+        return {"box": Corners(corners.low - by, corners.high + by)}
+
+
+@pytest.mark.parametrize("options", [{}, {"torch_executed_ops": {"aten.sub.Tensor"}}])
+def test_named_tuples(options: dict) -> None:
+    model, inputs = Widened(), [Corners(torch.zeros(2, 3), torch.ones(2, 3)), torch.full((3,), 0.5)]
+    got = ingot.compile(model, inputs=inputs, **options)(*inputs)
+    assert isinstance(got["box"], Corners)
+    torch.testing.assert_close(got, model(*inputs))
 
 
 class Difference(nn.Module):
