@@ -67,6 +67,24 @@ TEST(Schemas, TellsKindsFormsAndAliases) {
   EXPECT_TRUE(find_schema("aten.gelu.default")->arguments[1].is_keyword_only);
 }
 
+TEST(Schemas, TellsWhatTorchsTablesSay) {
+  EXPECT_EQ(find_schema("aten.add.Tensor")->promotion, Promotion::kDefault);
+  EXPECT_EQ(find_schema("aten.atan2.default")->promotion, Promotion::kIntToFloat);
+  EXPECT_EQ(find_schema("aten.eq.Scalar")->promotion, Promotion::kAlwaysBool);
+  EXPECT_EQ(find_schema("aten.pow.Tensor_Scalar")->promotion, Promotion::kBoolToLong);
+  EXPECT_EQ(find_schema("aten.abs_.default")->promotion, Promotion::kComplexToFloat);
+  EXPECT_EQ(find_schema("aten.linear.default")->promotion, Promotion::kNone);
+  EXPECT_TRUE(find_schema("aten.transpose_.default")->is_inplace_view);
+  EXPECT_FALSE(find_schema("aten.add_.Tensor")->is_inplace_view);
+  for (const char* target :
+       {"aten.rand.default", "aten.normal_.default", "aten.bernoulli.p", "aten.poisson.default"})
+    EXPECT_TRUE(draws_random_numbers(target)) << target;
+  // Dropout and attention draw only in training.
+  for (const char* target : {"aten.dropout.default", "aten.scaled_dot_product_attention.default",
+                             "aten.sort.default", "_operator.add"})
+    EXPECT_FALSE(draws_random_numbers(target)) << target;
+}
+
 TEST(CompleteArguments, FillsDefaultsInOrder) {
   EXPECT_EQ(complete("aten.layer_norm.default",
                      {{"input", {kX}}, {"normalized_shape", {ArgumentList{{int64_t{8}}}}}}),

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows that are generated say what traces of the installed torch say. test_composites.py compares them with eager."""
+"""Generated tables are what the installed torch says. test_composites.py compares the rows with eager."""
 
 from __future__ import annotations
 
+import re
 import sys
 
 import pytest
@@ -11,6 +12,7 @@ from composite_rows import TABLES, rows_of
 
 sys.path.insert(0, str(TABLES.parents[3] / "tools"))
 import composite_traces
+import generate_aten_schemas
 import generate_composites
 
 TEXT = (TABLES / "generated.def").read_text()
@@ -22,6 +24,29 @@ def test_rows_are_what_torch_traces() -> None:
     is_same = f"torch {torch.__version__.partition('+')[0]}:" in TEXT
     traced = {row.name: composite_traces.row_of(row.name, row.overload) for row in ROWS if is_same}
     assert [name for name, text in traced.items() if text not in TEXT] == []
+
+
+def test_schemas_and_their_words_are_torchs() -> None:
+    """Of the torch that they were made with; a newer one is a reason to make them again."""
+    table = generate_aten_schemas.TABLE.read_text()
+    if f"torch {torch.__version__.partition('+')[0]}." in table:
+        assert table == generate_aten_schemas.table()
+
+
+def _users(names: set[str], rows: list) -> set[str]:
+    """The local rows among `names`, and those that call them."""
+    calls = re.compile(rf"\b({'|'.join(map(re.escape, names))})\(")
+    found = names | {row.name for row in rows if row.kind == "local" and calls.search(row.source)}
+    return found if found == names else _users(found, rows)
+
+
+def test_rows_ask_for_promotions_that_torch_has() -> None:
+    rows = [row for path in (TABLES / "core").glob("*.def") for row in rows_of(path.read_text())]
+    calls = re.compile(rf"\b({'|'.join(_users({'promoted_type'}, rows))})\(")
+    asking = [row.name for row in rows if row.kind != "local" and calls.search(row.source)]
+    kinds = generate_aten_schemas.promotion_kinds()
+    assert [name for name in asking if name.partition(".")[0] not in kinds] == []
+    assert len(asking) > 70  # elementwise overloads
 
 
 def test_no_row_is_written_twice() -> None:

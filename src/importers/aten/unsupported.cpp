@@ -13,6 +13,7 @@
 #include "importers/aten/program/node_error.h"
 #include "importers/aten/program/values_read.h"
 #include "importers/aten/schema/aliases.h"
+#include "importers/aten/schema/schemas.h"
 
 namespace ingot::core::aten {
 namespace {
@@ -58,8 +59,8 @@ std::string refuse(const Graph& graph, const Node& node, bool is_in_place, const
   functional.target = target;
   if (is_complex && find_complex_converter(functional) == nullptr) return "complex numbers";
   if (!is_complex && find_converter(target) == nullptr && !is_transparent(node) && !is_control_flow(node))
-    return reason_without_converter(target);
-  if (!draws && draws_random_numbers(target)) return std::string(kTorchDraws);
+    return reason_without_converter(node.target);
+  if (!draws && draws_random_numbers(node.target)) return std::string(kTorchDraws);
   if (is_control_flow(node)) {
     if (std::string reason = refuse_graphs(node, bound); !reason.empty()) return reason;
   }
@@ -151,8 +152,9 @@ std::vector<Refusal> find_unsupported(const Graph& graph, BoundSymbols bound, bo
 }  // namespace
 
 bool has_importer(std::string_view target) {
-  const Converter* converter = find_converter(target);
-  return converter != nullptr ? !converter->composed : find_complex_converter(target) != nullptr;
+  const Converter* real = find_converter(target);
+  const Converter* converter = real != nullptr ? real : find_complex_converter(target);
+  return converter != nullptr && !converter->composed;
 }
 
 std::vector<Refusal> find_unsupported(const Graph& graph, bool draws) {

@@ -55,13 +55,23 @@ class SchemaParser {
     return result;
   }
 
+  // The words after the schema and a bar.
+  void words(Schema& schema) {
+    if (!accept(" |")) return;
+    while (accept(" ")) word_of(schema, take(text_.find(' ')));
+  }
+
   std::vector<SchemaType> returns() {
     std::vector<SchemaType> result;
     expect(" -> ");
-    if (!accept("(")) return {type()};
+    if (!accept("(")) {
+      result.push_back(type());
+      if (!text_.starts_with(" |") && accept(" ")) word();  // a result may be named
+      return result;
+    }
     while (!accept(")")) {
       result.push_back(type());
-      if (accept(" ")) word();  // results may be named
+      if (accept(" ")) word();
       accept(", ");
     }
     return result;
@@ -81,6 +91,23 @@ class SchemaParser {
     return taken;
   }
   std::string_view word() { return take(text_.find_first_of(" (),=[]?")); }
+
+  static void word_of(Schema& schema, std::string_view word) {
+    using enum Promotion;
+    constexpr auto kPromotions =
+        std::to_array<std::pair<std::string_view, Promotion>>({{"default", kDefault},
+                                                               {"no_opmath", kNoOpmath},
+                                                               {"int_to_float", kIntToFloat},
+                                                               {"always_bool", kAlwaysBool},
+                                                               {"bool_to_long", kBoolToLong},
+                                                               {"complex_to_float", kComplexToFloat}});
+    for (const auto& [text, promotion] : kPromotions)
+      if (text == word) schema.promotion = promotion;
+    schema.is_inplace_view |= word == "inplace_view";
+    schema.draws |= word == "draws";
+    if (schema.promotion == kNone && !schema.is_inplace_view && !schema.draws)
+      throw InternalError("a schema in the table has an unknown word: " + std::string(word));
+  }
 
   static ArgumentKind kind_of(std::string_view name) {
     using enum ArgumentKind;
@@ -194,7 +221,13 @@ std::optional<Schema> find_schema(std::string_view target) {
   schema.target = target;
   schema.arguments = parser.arguments();
   schema.returns = parser.returns();
+  parser.words(schema);
   return schema;
+}
+
+bool draws_random_numbers(std::string_view target) {
+  const std::optional<Schema> schema = find_schema(target);
+  return schema && schema->draws;
 }
 
 }  // namespace ingot::core::aten

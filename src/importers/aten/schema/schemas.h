@@ -46,15 +46,32 @@ struct SchemaArgument {
   std::optional<Argument> default_value;
 };
 
+// How torch converts the operands of an elementwise overload, by the names of torch's own table.
+enum class Promotion {
+  kNone,            // not in the table
+  kDefault,         // to torch.result_type
+  kNoOpmath,        // so too; torch moves elements and computes nothing
+  kIntToFloat,      // integers to floats
+  kAlwaysBool,      // to torch.result_type, for a result that is bool
+  kBoolToLong,      // bools to i64
+  kComplexToFloat,  // to torch.result_type, for a result that is real
+};
+
 struct Schema {
   std::string target;  // "aten.add.Tensor"
   std::vector<SchemaArgument> arguments;
   std::vector<SchemaType> returns;
+  Promotion promotion = Promotion::kNone;
+  bool is_inplace_view = false;  // changes the sizes and strides of its operand, and writes nothing
+  bool draws = false;            // each call draws random numbers
 };
 
 // The schema of "aten.linear.default"; nullopt for other namespaces, out= variants and functions that
 // inference programs do not call.
 std::optional<Schema> find_schema(std::string_view target);
+
+// Whether each call of it draws random numbers, in every mode.
+bool draws_random_numbers(std::string_view target);
 
 // Completes the node's arguments to those of its schema, named and in order: arguments without a name are
 // positional, absent ones get their defaults, a number becomes a list for int[2], and a float for float. A

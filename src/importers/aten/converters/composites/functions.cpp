@@ -6,6 +6,8 @@
 #include "importers/aten/converters/building.h"
 #include "importers/aten/converters/composites/evaluation.h"
 #include "importers/aten/converters/promotion.h"
+#include "importers/aten/schema/schemas.h"
+#include "support/error.h"
 #include "types/predicate.h"
 
 namespace ingot::core::aten {
@@ -119,6 +121,17 @@ Argument result_type(Evaluation& evaluation, Values values) {
   std::vector<PromotionOperand> operands;
   for (const Argument& value : values) add_promotion(evaluation, value, operands);
   return {result_dtype(operands)};
+}
+
+// The dtype in which torch computes the overload for these operands.
+Argument promoted_type(Evaluation& evaluation, Values values) {
+  const DType dtype = std::get<DType>(result_type(evaluation, values).value);
+  const std::optional<Schema> schema = find_schema(evaluation.call().node().target);
+  const Promotion promotion = schema ? schema->promotion : Promotion::kNone;
+  invariant(promotion != Promotion::kNone, "a row asks for a promotion that torch's table does not have");
+  if (promotion == Promotion::kIntToFloat && !is_floating(dtype) && !is_complex(dtype)) return {DType::kF32};
+  if (promotion == Promotion::kBoolToLong && dtype == DType::kBool) return {DType::kI64};
+  return {dtype};
 }
 
 std::optional<double> known(const Argument& value) {
@@ -264,6 +277,7 @@ constexpr NamedFunction kFunctions[] = {
     {"min", smallest},
     {"numel", element_count},
     {"product", product_of_sizes},
+    {"promoted_type", promoted_type},
     {"range", range},
     {"rank", rank},
     {"refuse", refuse},
