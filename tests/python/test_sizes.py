@@ -133,6 +133,26 @@ def test_files_keep_guards_and_bounds(function: Callable[..., Any], tmp_path: Pa
     assert not all(ran)
 
 
+def floats_of_sizes(x: torch.Tensor, y: torch.Tensor) -> tuple:
+    count = x.shape[0]
+    return (
+        x * (0.3 / count) + count**0.5,
+        x.clamp(max=count / 7),
+        x.int() * (count / 2 - 1),
+        x.double().abs() ** (1 / count),
+    )
+
+
+def test_floats_of_sizes_are_computed_in_each_run(tmp_path: Path) -> None:
+    model = Function(floats_of_sizes)
+    torch.export.save(exported(floats_of_sizes), tmp_path / "model.pt2")
+    built, compiled = ingot.build(str(tmp_path / "model.pt2")), ingot.compile(model, inputs=inputs_of(2))
+    for rows in range(2, LARGEST + 1):
+        assert check(built, model, (rows, 2), refusable=False)
+        assert check(compiled, model, (rows, 2), refusable=False)
+    assert compiled.engine.inspect()["conditions"] == []
+
+
 def test_the_command_line_refuses_and_lists_conditions(tmp_path: Path) -> None:
     torch.export.save(exported(branch_on_parity), tmp_path / "model.pt2")
     ingot.build(str(tmp_path / "model.pt2")).save(tmp_path / "model.ingot")

@@ -42,10 +42,10 @@ void take_names_of_twin(Node& node) {
 // Limits against malicious files: view nesting depth, and how many views are recomputed.
 constexpr size_t kDeepest = 1000, kMostRemade = size_t{1} << 18;
 
-// t_, unsqueeze_ and similar write nothing: their functional variants are views.
-bool makes_view(const std::string& target) {
+// t_, unsqueeze_ and similar.
+bool is_inplace_view(const std::string& target) {
   const auto schema = find_schema(target);
-  return schema && !schema->returns.empty() && !schema->returns[0].alias.empty();
+  return schema && schema->is_inplace_view;
 }
 
 }  // namespace
@@ -92,7 +92,7 @@ const Converter& Importer::converter_of(const Node& node, const Node& reported) 
   const bool is_complex = is_complex_call(source_, reported);
   const Converter* converter = is_complex ? find_complex_converter(node) : find_converter(node.target);
   if (converter == nullptr)
-    refuse_node(reported, is_complex ? "complex numbers" : reason_without_converter(node.target));
+    refuse_node(reported, is_complex ? "complex numbers" : reason_without_converter(reported.target));
   return *converter;
 }
 
@@ -133,7 +133,7 @@ void Importer::import_in_place(size_t index) {
   if (made == nullptr) refuse_node(node, "it returns no tensor");
   core::Value* result = *made;
   slots_[target] = before;
-  if (result != before && makes_view(node.target))
+  if (result != before && is_inplace_view(source_.nodes[index].target))
     refuse_node(source_.nodes[index], "it changes the memory layout of a tensor");
   result = converted(graph_, result, before->type.dtype);
   if (result->type.shape != before->type.shape)
@@ -211,6 +211,11 @@ std::optional<Dim> Importer::integer(ValueId id) {
 std::optional<double> Importer::number(ValueId id) {
   if (const double* number = std::get_if<double>(&slots_[id])) return *number;
   return std::nullopt;
+}
+
+core::Value* Importer::real_of_sizes(ValueId id) {
+  const auto* real = std::get_if<RealOfSizes>(&slots_[id]);
+  return real == nullptr ? nullptr : real->value;
 }
 
 void Importer::give(ValueId id, ImportedValue result) {

@@ -40,6 +40,7 @@ class Importer final : public Scope {
   core::Value* tensor(ValueId id) override;
   std::optional<Dim> integer(ValueId id) override;
   std::optional<double> number(ValueId id) override;
+  core::Value* real_of_sizes(ValueId id) override;
   void give(ValueId id, ImportedValue result) override;
   RandomSource* random() override { return random_; }
   // Without it, and in branches and loops, random numbers are torch's.

@@ -154,6 +154,12 @@ std::optional<double> Call::number_at(size_t position) {
   return number_of(node_.arguments[position].argument);
 }
 
+core::Value* Call::real_of_sizes_at(size_t position) {
+  if (position >= node_.arguments.size()) return nullptr;
+  const auto* id = std::get_if<ValueId>(&node_.arguments[position].argument.value);
+  return id == nullptr ? nullptr : scope_.real_of_sizes(*id);
+}
+
 bool Call::is_floating_number(std::string_view name) const {
   const Argument& argument = get(name);
   if (const auto* id = std::get_if<ValueId>(&argument.value))
@@ -224,6 +230,10 @@ void Call::give(const Dim& result) {
 }
 
 void Call::give_number(double result) {
+  if (!node_.outputs.empty() && node_.outputs[0]) scope_.give(*node_.outputs[0], result);
+}
+
+void Call::give(RealOfSizes result) {
   if (!node_.outputs.empty() && node_.outputs[0]) scope_.give(*node_.outputs[0], result);
 }
 

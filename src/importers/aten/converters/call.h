@@ -16,8 +16,13 @@ namespace ingot::core::aten {
 
 struct RandomSource;
 
+// A float that depends on the sizes of the inputs: f64 without dims.
+struct RealOfSizes {
+  core::Value* value = nullptr;
+};
+
 // The imported form of a value of the ATen graph.
-using ImportedValue = std::variant<std::monostate, core::Value*, Dim, double>;
+using ImportedValue = std::variant<std::monostate, core::Value*, Dim, double, RealOfSizes>;
 
 // Resolves the values that a call's arguments refer to.
 class Scope {
@@ -28,6 +33,8 @@ class Scope {
   virtual core::Value* tensor(ValueId id) = 0;           // current value, after writes through aliases
   virtual std::optional<Dim> integer(ValueId id) = 0;    // of a SymInt
   virtual std::optional<double> number(ValueId id) = 0;  // of a SymFloat, if known
+  virtual core::Value* real_of_sizes(
+      ValueId id) = 0;  // of a SymFloat: f64 without dims; null if it is not one
   virtual void give(ValueId id, ImportedValue result) = 0;
   virtual RandomSource* random() { return nullptr; }  // null: random numbers are torch's
   // Ids from here on are free for values of a scope inside of this one, while that lives.
@@ -63,6 +70,7 @@ class Call {
   // Operands of Python's operators, which have no names; nullopt if the value is not known.
   std::optional<Dim> size_at(size_t position);
   std::optional<double> number_at(size_t position);
+  core::Value* real_of_sizes_at(size_t position);  // f64 without dims; null if it is something else
   bool flag(std::string_view name);
   std::string text(std::string_view name);  // "" for None
   std::optional<DType> dtype(std::string_view name);
@@ -78,6 +86,7 @@ class Call {
   void give(size_t index, core::Value* result);
   void give(const Dim& result);
   void give_number(double result);
+  void give(RealOfSizes result);
 
   [[noreturn]] void refuse(const std::string& reason) const;
   // Rejects conditions that torch ensures, but a file may violate.

@@ -18,9 +18,9 @@ using ByTarget = std::unordered_map<std::string_view, const Composite*>;
 ByTarget composites_by_target(bool of_complex) {
   ByTarget found;
   for (const Composite& composite : all_composites()) {
-    const bool is_complex = composite.kind == Composite::Kind::kComplex;
-    if (composite.kind != Composite::Kind::kLocal && is_complex == of_complex)
-      found.emplace(composite.target, &composite);
+    using enum Composite::Kind;
+    const bool is_complex = composite.kind == kComplex || composite.kind == kKeptComplex;
+    if (composite.kind != kLocal && is_complex == of_complex) found.emplace(composite.target, &composite);
   }
   return found;
 }
@@ -38,9 +38,11 @@ void evaluate_composite(Call& call) {
 template <bool kOfComplex>
 std::vector<Converter> composite_converters() {
   std::vector<Converter> converters;
-  for (const auto& [target, composite] : composites_of<kOfComplex>())
-    converters.push_back(
-        {target, evaluate_composite<kOfComplex>, composite->kind == Composite::Kind::kDecomposable});
+  for (const auto& [target, composite] : composites_of<kOfComplex>()) {
+    using enum Composite::Kind;
+    const bool is_composed = composite->kind == kDecomposable || composite->kind == kKeptComplex;
+    converters.push_back({target, evaluate_composite<kOfComplex>, is_composed});
+  }
   std::ranges::sort(converters, {}, &Converter::target);
   return converters;
 }

@@ -57,6 +57,12 @@ std::optional<double> InnerScope::number(ValueId id) {
   return number == nullptr ? std::nullopt : std::optional(*number);
 }
 
+core::Value* InnerScope::real_of_sizes(ValueId id) {
+  if (!owns(id)) return outer_.real_of_sizes(id);
+  const auto* real = std::get_if<RealOfSizes>(&own_[id - first_].imported);
+  return real == nullptr ? nullptr : real->value;
+}
+
 void InnerScope::give(ValueId id, ImportedValue result) {
   if (!owns(id)) return outer_.give(id, std::move(result));
   Own& own = own_[id - first_];
@@ -69,7 +75,8 @@ void InnerScope::give(ValueId id, ImportedValue result) {
     own.value.kind = ValueKind::kSymInt;
     own.value.integer = *size;
   }
-  if (std::holds_alternative<double>(result)) own.value.kind = ValueKind::kSymFloat;
+  if (std::holds_alternative<double>(result) || std::holds_alternative<RealOfSizes>(result))
+    own.value.kind = ValueKind::kSymFloat;
   own.imported = std::move(result);
 }
 

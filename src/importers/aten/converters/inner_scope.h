@@ -25,6 +25,7 @@ class InnerScope final : public Scope {
   core::Value* tensor(ValueId id) override;
   std::optional<Dim> integer(ValueId id) override;
   std::optional<double> number(ValueId id) override;
+  core::Value* real_of_sizes(ValueId id) override;
   void give(ValueId id, ImportedValue result) override;
   RandomSource* random() override { return outer_.random(); }
   ValueId first_free_id() const override { return first_ + static_cast<ValueId>(own_.size()); }

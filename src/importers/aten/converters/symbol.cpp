@@ -19,19 +19,27 @@ void size_of(Call& call) {
 }
 void element_count_of(Call& call) { call.give(element_count(call.tensor("self")->type)); }
 
-// Python's operators name no operands: positions do.
+// f64 without dims; null if it is not known from the sizes.
+core::Value* real_at(Call& call, size_t position) {
+  if (const auto number = call.number_at(position)) return scalar(call.graph(), *number, DType::kF64);
+  if (const auto size = call.size_at(position)) return size_scalar(call.graph(), *size, DType::kF64);
+  return call.real_of_sizes_at(position);
+}
+
+// Python's operators name no operands: positions do. A float that depends on sizes is computed in each run.
+template <double (*kOfReals)(double, double), const Op& kOp>
+void symbol_real(Call& call) {
+  const auto x = call.number_at(0), y = call.number_at(1);
+  if (x && y) return call.give_number(kOfReals(*x, *y));
+  core::Value *a = real_at(call, 0), *b = real_at(call, 1);
+  if (a != nullptr && b != nullptr) call.give(RealOfSizes{emit(call, kOp, {a, b})});
+}
 using OfSizes = Dim (*)(const Dim&, const Dim&);
-template <OfSizes kOfSizes, double (*kOfReals)(double, double)>
+template <OfSizes kOfSizes, double (*kOfReals)(double, double), const Op& kOp>
 void symbol_arithmetic(Call& call) {
   const auto a = call.size_at(0), b = call.size_at(1);
   if (a && b) return call.give(kOfSizes(*a, *b));
-  const auto x = call.number_at(0), y = call.number_at(1);
-  if (x && y) call.give_number(kOfReals(*x, *y));
-}
-template <double (*kOfReals)(double, double)>
-void symbol_real(Call& call) {
-  const auto x = call.number_at(0), y = call.number_at(1);
-  if (x && y) call.give_number(kOfReals(*x, *y));
+  symbol_real<kOfReals, kOp>(call);
 }
 template <double (*kFunction)(double)>
 void to_size(Call& call) {
@@ -42,14 +50,17 @@ void to_size(Call& call) {
   call.give(Dim(static_cast<int64_t>(kFunction(*x))));
 }
 void to_real(Call& call) {
-  if (const auto x = call.number_at(0)) call.give_number(*x);
+  if (const auto x = call.number_at(0)) return call.give_number(*x);
+  if (core::Value* x = real_at(call, 0)) call.give(RealOfSizes{x});
 }
 void square_root(Call& call) {
-  if (const auto x = call.number_at(0)) call.give_number(std::sqrt(*x));
+  if (const auto x = call.number_at(0)) return call.give_number(std::sqrt(*x));
+  if (core::Value* x = real_at(call, 0)) call.give(RealOfSizes{emit(call, ops::square_root, {x})});
 }
 void negated(Call& call) {
   if (const auto size = call.size_at(0)) return call.give(Dim(0) - *size);
-  if (const auto x = call.number_at(0)) call.give_number(-*x);
+  if (const auto x = call.number_at(0)) return call.give_number(-*x);
+  if (core::Value* x = real_at(call, 0)) call.give(RealOfSizes{emit(call, ops::negate, {x})});
 }
 
 // A condition on sizes, or a known value; data-dependent ones are left open.
@@ -127,22 +138,22 @@ double lesser(double a, double b) { return std::min(a, b); }
 double power(double a, double b) { return std::pow(a, b); }
 
 constexpr Converter kSymbolConverters[] = {
-    {"_operator.add", symbol_arithmetic<sum, sum>},
+    {"_operator.add", symbol_arithmetic<sum, sum, ops::add>},
     {"_operator.and_", joined<both>},
     {"_operator.eq", symbol_comparison<Predicate::Kind::kEqual, is_equal>},
-    {"_operator.floordiv", symbol_arithmetic<floor_divide, whole_quotient>},
+    {"_operator.floordiv", symbol_arithmetic<floor_divide, whole_quotient, ops::floor_divide>},
     {"_operator.ge", symbol_comparison<Predicate::Kind::kAtMost, is_at_least, true>},
     {"_operator.gt", symbol_comparison<Predicate::Kind::kLess, is_more, true>},
     {"_operator.le", symbol_comparison<Predicate::Kind::kAtMost, is_at_most>},
     {"_operator.lt", symbol_comparison<Predicate::Kind::kLess, is_less>},
-    {"_operator.mod", symbol_arithmetic<modulo, rest>},
-    {"_operator.mul", symbol_arithmetic<times, times>},
+    {"_operator.mod", symbol_arithmetic<modulo, rest, ops::modulo>},
+    {"_operator.mul", symbol_arithmetic<times, times, ops::multiply>},
     {"_operator.ne", symbol_comparison<Predicate::Kind::kNotEqual, is_different>},
     {"_operator.neg", negated},
     {"_operator.or_", joined<either>},
-    {"_operator.pow", symbol_real<power>},
-    {"_operator.sub", symbol_arithmetic<difference, difference>},
-    {"_operator.truediv", symbol_real<quotient>},
+    {"_operator.pow", symbol_real<power, ops::power>},
+    {"_operator.sub", symbol_arithmetic<difference, difference, ops::subtract>},
+    {"_operator.truediv", symbol_real<quotient, ops::divide>},
     {"aten._assert_async.default", assert_tensor},
     {"aten._assert_async.msg", assert_tensor},
     {"aten._assert_scalar.default", assert_scalar},
@@ -157,8 +168,8 @@ constexpr Converter kSymbolConverters[] = {
     {"math.trunc", to_size<std::trunc>},
     {"torch.sym_float", to_real},
     {"torch.sym_int", to_size<std::trunc>},
-    {"torch.sym_max", symbol_arithmetic<maximum, larger>},
-    {"torch.sym_min", symbol_arithmetic<minimum, lesser>},
+    {"torch.sym_max", symbol_arithmetic<maximum, larger, ops::maximum>},
+    {"torch.sym_min", symbol_arithmetic<minimum, lesser, ops::minimum>},
     {"torch.sym_not", opposite},
     {"torch._sym_sqrt", square_root},
 };

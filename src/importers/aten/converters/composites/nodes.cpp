@@ -87,6 +87,9 @@ core::Value* Evaluation::tensor(const Argument& value) {
 core::Value* Evaluation::operand(const Argument& value, DType dtype) {
   core::Graph& graph = call_.graph();
   if (is_tensor(value)) return converted(graph, tensor(value), dtype);
+  if (core::Value* real =
+          is_real_symbol(value) ? scope_.real_of_sizes(std::get<ValueId>(value.value)) : nullptr)
+    return converted(graph, real, dtype);
   const bool is_real = std::holds_alternative<double>(value.value) || is_real_symbol(value);
   if (is_real || std::holds_alternative<bool>(value.value)) return scalar(graph, number(value), dtype);
   return size_scalar(graph, size_of(value), dtype);
