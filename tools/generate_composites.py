@@ -38,9 +38,13 @@ def covered() -> set[str]:
     names = set()
     for source in (ATEN / "converters").glob("*.cpp"):
         names |= set(re.findall(r'\{"aten\.([\w.]+)"', source.read_text(encoding="utf-8")))
-    for table in (ATEN / "composites/composites.def", *(ATEN / "composites/core").glob("*.def")):
+    for table in (
+        ATEN / "composites/composites.def",
+        ATEN / "composites/kept.def",
+        *(ATEN / "composites/core").glob("*.def"),
+    ):
         rows = table.read_text(encoding="utf-8")
-        names |= set(re.findall(r"^(?:whole |complex )?([\w.]+)\([\w, ]*\) =", rows, re.MULTILINE))
+        names |= set(re.findall(r"^(?:whole |complex |kept )?([\w.]+)\([\w, ]*\) =", rows, re.MULTILINE))
     return {name.removesuffix(".default") for name in names}
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows of composites.def and generated.def in src/importers/aten/composites as functions of torch.
+"""Rows of composites.def, kept.def and generated.def in src/importers/aten/composites as functions of torch.
 
     python tests/python/composite_rows.py [NAME ...]
 
@@ -27,7 +27,7 @@ from torch.testing._internal.common_methods_invocations import op_db
 from torch.utils import _pytree as pytree
 
 TABLES = Path(__file__).resolve().parents[2] / "src/importers/aten/composites"
-_HEAD = re.compile(r"(?:(whole|complex|local) )?([\w.]+)\(([\w, ]*)\) =(.*)")
+_HEAD = re.compile(r"(?:(whole|complex|kept|local) )?([\w.]+)\(([\w, ]*)\) =(.*)")
 _STEP = re.compile(r"  \w+ = ")
 _DTYPES = {
     "f16": torch.float16,
@@ -105,7 +105,7 @@ class Row:
 
 def rows() -> Iterator[Row]:
     """Of the tables in calls of torch's operators; those of core/*.def are nodes of ours."""
-    for name in ("composites.def", "generated.def"):
+    for name in ("composites.def", "kept.def", "generated.def"):
         yield from rows_of((TABLES / name).read_text())
 
 
@@ -124,7 +124,7 @@ def rows_of(text: str) -> Iterator[Row]:
         steps = "\n".join(line[2:] for line in body[:first])
         result = "return (\n" + "\n".join(body[first:]) + "\n)"
         source = f"def row({parameters}):\n" + textwrap.indent(f"{steps}\n{result}", "  ")
-        yield Row(kind or "", name, tuple(parameters.split(", ")), source)
+        yield Row("complex" if kind == "kept" else kind or "", name, tuple(parameters.split(", ")), source)
 
 
 def functions() -> dict[Row, Callable[..., Any]]:
@@ -190,10 +190,12 @@ def _of_database(row: Row) -> Iterator[tuple[tuple, dict[str, Any]]]:
 def samples(row: Row) -> Iterator[tuple[tuple, dict[str, Any]]]:
     schema = row.overload._schema.arguments
     for given, keywords in _of_database(row):
-        is_number = [argument.type.kind() == "NumberType" for argument in schema]
+        numbers = {argument.name for argument in schema if _is_number(argument)}
         arguments = tuple(
-            _number(value) if number else value for value, number in zip(given, is_number, strict=False)
+            _number(value) if argument.name in numbers else value
+            for value, argument in zip(given, schema, strict=False)
         )
+        keywords = {name: _number(value) if name in numbers else value for name, value in keywords.items()}
         tensors = [
             argument
             for argument, value in zip(schema, arguments, strict=False)
@@ -207,6 +209,10 @@ def samples(row: Row) -> Iterator[tuple[tuple, dict[str, Any]]]:
         names = [argument.name for argument in row.overload._schema.arguments if argument.kwarg_only]
         positional = len(row.overload._schema.arguments) - len(names)
         yield arguments[:positional], dict(zip(names, arguments[positional:], strict=False))
+
+
+def _is_number(argument: torch._C.Argument) -> bool:
+    return str(argument.type).removeprefix("Optional[").removesuffix("]") in ("number", "float")
 
 
 def _number(value: Any) -> Any:

@@ -30,7 +30,14 @@ def _layer(width: int) -> list[torch.Tensor]:
 
 
 def by_hand(name: str) -> list[tuple[Any, ...]]:
-    return {**_of_layers(), **_of_functions(), **_of_products()}.get(name, [])
+    return {
+        **_of_layers(),
+        **_of_losses(),
+        **_of_functions(),
+        **_of_products(),
+        **_of_signals(),
+        **_of_shapes(),
+    }.get(name, [])
 
 
 def _of_layers() -> dict[str, list[tuple[Any, ...]]]:
@@ -83,6 +90,79 @@ def _of_layers() -> dict[str, list[tuple[Any, ...]]]:
         "soft_margin_loss": [(x - 0.5, (y - 0.5).sign(), reduction) for reduction in (0, 1, 2)],
         "rnn_relu_cell": [(x, y[:, :3], torch.rand(3, 4) - 0.5, torch.rand(3, 3))],
         "rnn_tanh_cell": [(x, y[:, :3], torch.rand(3, 4) - 0.5, torch.rand(3, 3))],
+    }
+
+
+def _of_losses() -> dict[str, list[tuple[Any, ...]]]:
+    x, y, image = _vectors((3, 4), (3, 4), (1, 2, 4, 5))
+    signs = (y - 0.5).sign()
+    return {
+        "cosine_embedding_loss": [(x - 0.5, y - 0.5, signs[:, 0], 0.1), (x[0], y[0], signs[0, 0], 0.0, 0)],
+        "margin_ranking_loss": [(x, y, signs), (x, y, signs, 0.3, 0)],
+        "multilabel_margin_loss_forward": [
+            (x - 0.5, torch.tensor([[2, 0, -1, 3], [-1, 0, 0, 0], [1, 3, 0, 2]]), reduction)
+            for reduction in range(3)
+        ],
+        "nll_loss2d": [
+            (image, torch.tensor([[[0, 1, 1, -100, 0]] * 4])),
+            (image, torch.ones(1, 4, 5).long(), y[0, :2], 2),
+        ],
+        "poisson_nll_loss": [
+            (x, 3 * y, is_log, is_full, 1e-8, 1) for is_log in (True, False) for is_full in (True, False)
+        ],
+    }
+
+
+def _of_signals() -> dict[str, list[tuple[Any, ...]]]:
+    """Fourier transforms of reals, and windows."""
+    x, volume = _vectors((3, 4), (2, 4, 5))
+    norms = (None, "ortho", "forward", "backward")
+    lines = [(x,), (volume, 7, 1), *((volume, 3, -1, norm) for norm in norms), (torch.arange(6),)]
+    planes = [(x,), (volume, [3, 6]), *((volume, None, [0, -1], norm) for norm in norms)]
+    windows = [(5,), (1,), (8,)]
+    periods = [(5, True), (6, False), (2, False)]
+    return {
+        **{f"fft_{name}": lines for name in ("fft", "rfft")},
+        **{f"fft_{name}": planes for name in ("fft2", "rfft2")},
+        **{f"fft_{name}": [*planes, (volume, [4], None)] for name in ("fftn", "rfftn")},
+        **{f"fft_{name}": [(x,), (volume, [1]), (volume, [0, -1])] for name in ("fftshift", "ifftshift")},
+        **{f"fft_{name}": [(5,), (6, 0.5)] for name in ("fftfreq", "rfftfreq")},
+        **{f"{name}_window": windows for name in ("bartlett", "blackman", "hamming", "hann", "kaiser")},
+        **{
+            f"{name}_window.periodic": periods
+            for name in ("bartlett", "blackman", "hamming", "hann", "kaiser")
+        },
+        "hamming_window.periodic_alpha": [(5, True, 0.6), (6, False, 0.3)],
+        "hamming_window.periodic_alpha_beta": [(5, True, 0.6, 0.3), (6, False, 0.3, 0.7)],
+        "kaiser_window.beta": [(5, True, 3.0), (6, False, 8.0)],
+        "stft.center": [(volume[0].flatten(), 8, 4, 6, None, True, "reflect", True, None, True)],
+    }
+
+
+def _of_shapes() -> dict[str, list[tuple[Any, ...]]]:
+    x, y, square, image, volume = _vectors((3, 4), (3, 4), (4, 4), (1, 2, 4, 6), (1, 2, 4, 6, 4))
+    pooled, places = torch.nn.functional.max_pool2d(image, 2, return_indices=True)
+    pooled_3d, places_3d = torch.nn.functional.max_pool3d(volume, 2, return_indices=True)
+    return {
+        "_add_relu.Tensor": [(x - 0.5, y - 0.5), (x - 0.9, y, 2)],
+        "_addmm_activation": [(x[:, :3], x, y.mT), (x[:, :3], x - 0.5, y.mT, 0.5, 2, True)],
+        "_reshape_copy": [(x, [2, 6])],
+        "cartesian_prod": [([x[0], y[:, 0]],), ([x[0]],), ([x[0], y[0], x[:, 1]],)],
+        "chain_matmul": [([x, y.mT, x],), ([x],)],
+        "detach_copy": [(x,)],
+        "linalg_pinv": [(x, 0.01), (square + square.mT, 1e-3, True)],
+        "linalg_tensorinv": [(torch.eye(6).reshape(2, 3, 6) + 0.1, 2)],
+        "max_unpool2d": [(pooled, places, [4, 6]), (pooled[0], places[0], [4, 6])],
+        "max_unpool3d": [(pooled_3d, places_3d, [4, 6, 4], [2, 2, 2], [0, 0, 0])],
+        "nuclear_norm": [(x,)],
+        "nuclear_norm.dim": [(image, [1, 3])],
+        "pad_sequence": [
+            ([x, y[:1], x[:2]], batch_first, 0.5, side)
+            for batch_first, side in ((True, "right"), (False, "left"))
+        ],
+        "slow_conv3d": [(volume, torch.rand(3, 2, 2, 2, 2), [2, 2, 2], torch.rand(3), [1, 2, 1], [1, 0, 1])],
+        "special_polygamma": [(1, x + 1), (0, x + 1)],
+        "thnn_conv2d": [(image, torch.rand(3, 2, 2, 2), [2, 2], None, [1, 2], [1, 0])],
     }
 
 

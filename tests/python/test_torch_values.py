@@ -100,6 +100,29 @@ def distances_of_a_batch(x: torch.Tensor) -> tuple:
     )
 
 
+def positions_from_the_end(x: torch.Tensor) -> tuple:
+    """What takes negative indices in eager mode."""
+    last = torch.tensor([0, -1])
+    return (
+        x.index_fill(1, last, 2),
+        x.index_fill(-1, last, torch.tensor(3.0)),
+        x[:, last],
+        x.clone().index_put_((last, last), torch.tensor(5.0)),
+        x.take(last),
+        x.put(last, torch.tensor([1.0, 2.0])),
+        torch.take_along_dim(x, last[None, :, None], 1),
+    )
+
+
+def labels_that_end(x: torch.Tensor) -> tuple:
+    """torch's own decomposition counts the labels behind the first -1 too."""
+    labels = torch.tensor([[0, 3, -1, 1], [-1, 0, 0, 0], [2, 1, 0, 3]])
+    rows = (
+        functional.multilabel_margin_loss(x[..., 0], labels, reduction=way) for way in ("mean", "sum", "none")
+    )
+    return (*rows, functional.multilabel_margin_loss(x[0, :, 0], labels[0]))
+
+
 def few_terms(x: torch.Tensor) -> torch.Tensor:
     return (torch.tensor([[0.42], [-0.5], [0.08]]) + x[0, 0] * 0).sum(0) * 1e8  # the order of the sum shows
 
@@ -111,6 +134,8 @@ def few_terms(x: torch.Tensor) -> torch.Tensor:
         repeats_that_are_data,
         distances_of_a_batch,
         few_terms,
+        labels_that_end,
+        positions_from_the_end,
         complex_positions,
         narrow_integers,
         whole_logarithms,

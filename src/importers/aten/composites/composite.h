@@ -37,6 +37,7 @@ struct Composite {
     kDecomposable,  // torch may decompose it if it is available
     kWhole,         // front ends keep it
     kComplex,       // of calls with complex operands or results
+    kKeptComplex,   // the same; torch may decompose it if it is available
     kLocal,         // a function of the table, not an operator
   };
   struct Step {
@@ -52,6 +53,6 @@ struct Composite {
 
 // Rows in the order of the table. The table is part of the program, so a parse error is a bug.
 std::vector<Composite> parse_composites(std::string_view text);
-const std::vector<Composite>& all_composites();  // of the three tables
+const std::vector<Composite>& all_composites();  // of all tables
 
 }  // namespace ingot::core::aten

@@ -78,6 +78,7 @@ class CompositeParser {
   Composite::Kind kind() {
     if (accept_word("whole")) return Composite::Kind::kWhole;
     if (accept_word("complex")) return Composite::Kind::kComplex;
+    if (accept_word("kept")) return Composite::Kind::kKeptComplex;
     return accept_word("local") ? Composite::Kind::kLocal : Composite::Kind::kDecomposable;
   }
 
@@ -234,6 +235,9 @@ constexpr std::string_view kOfCore[] = {
 constexpr std::string_view kByHand =
 #include "importers/aten/composites/composites.def"
     ;
+constexpr std::string_view kKept =
+#include "importers/aten/composites/kept.def"
+    ;
 constexpr std::string_view kGenerated =
 #include "importers/aten/composites/generated.def"
     ;
@@ -245,6 +249,7 @@ std::vector<Composite> all_tables() {
   };
   std::ranges::for_each(kOfCore, add);
   add(kByHand);
+  add(kKept);
   add(kGenerated);
   return all;
 }
