@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m bench.gpu_library`: products by the templates of Ingot and by cuBLASLt, as level 4 times them, with the `ingot` program.
+"""`python -m bench.gpu_library [WORD ...]`: layers by the kernels of Ingot and by NVIDIA's libraries, as levels 4 and 5 time them.
 
-Prints, for products of BERT-base (32 x 128 tokens, f16) and of prefill of 512 tokens of Llama 1B (bf16), the microseconds of the
-kernel that level 3 predicts, of the fastest of Ingot's own, and of what is fastest with cuBLASLt, with their names.
+Prints, for products of BERT-base (32 x 128 tokens, f16) and of prefill of 512 tokens of Llama 1B (bf16), and for convolutions of
+ResNet-50 and MobileNetV2 (32 images, f16) and others, the microseconds of the kernel that level 3 predicts, of the fastest of
+Ingot's own, and of what is fastest with cuBLASLt and cuDNN, with their names. Only the cases whose names have one of the words.
 """
 
 from __future__ import annotations
@@ -15,45 +16,26 @@ import tempfile
 from pathlib import Path
 
 import torch
-from torch import nn
 
-# Rows, columns, depth, and what is behind the sums.
-PRODUCTS = {
-    "BERT attention's output": (torch.float16, 4096, 768, 768, "bias and residual"),
-    "BERT second linear": (torch.float16, 4096, 768, 3072, "bias and residual"),
-    "BERT queries, keys, values": (torch.float16, 4096, 2304, 768, "bias"),
-    "Llama attention's output": (torch.bfloat16, 512, 2048, 2048, "residual"),
-    "Llama down": (torch.bfloat16, 512, 2048, 8192, "residual"),
-    "Llama gate and up": (torch.bfloat16, 512, 16384, 2048, ""),
-}
-
-
-class Product(nn.Module):
-    def __init__(self, columns: int, depth: int, behind: str) -> None:
-        super().__init__()
-        self.linear = nn.Linear(depth, columns, bias="bias" in behind)
-        self.behind = behind
-
-    def forward(self, x: torch.Tensor, residual: torch.Tensor | None = None) -> torch.Tensor:
-        y = self.linear(x)
-        return y if residual is None else y + residual
+from bench.library_cases import CASES, Layer
 
 
 def export(folder: Path, name: str) -> Path:
-    dtype, rows, columns, depth, behind = PRODUCTS[name]
-    model = Product(columns, depth, behind).eval().requires_grad_(False).to(dtype)
-    inputs = [torch.randn(rows, depth, dtype=dtype)]
-    if "residual" in behind:
-        inputs.append(torch.randn(rows, columns, dtype=dtype))
-    path = folder / "product.pt2"
-    torch.export.save(torch.export.export(model, tuple(inputs)), path)
+    case = CASES[name]
+    model = Layer(case).eval().requires_grad_(False)
+    inputs = [case.input()]
+    if "residual" in case.behind:
+        inputs.append(torch.randn(model(*inputs).movedim(1, -1).shape))
+    program = torch.export.export(model.to(case.dtype), tuple(value.to(case.dtype) for value in inputs))
+    path = folder / "layer.pt2"
+    torch.export.save(program, path)
     return path
 
 
 def ingot(*arguments: object, library: bool = True) -> str:
     environment = dict(os.environ)
     if not library:
-        environment["INGOT_CUBLASLT"] = "/nonexistent"
+        environment |= {"INGOT_CUBLASLT": "/nonexistent", "INGOT_CUDNN": "/nonexistent"}
     words = ["ingot", *map(str, arguments)]
     run = subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
     if run.returncode:
@@ -62,21 +44,24 @@ def ingot(*arguments: object, library: bool = True) -> str:
 
 
 def timed(model: Path, architecture: str, level: int, library: bool) -> tuple[float, str]:
-    """Microseconds of the product's step, and its kernel."""
+    """Microseconds of the layer's step, and its kernel."""
     engine = model.with_suffix(".ingot")
     ingot("build", model, "-o", engine, "--device", f"cuda:{architecture}", "--engine-cache-dir", "off",
           "--timing-cache-path", engine.with_suffix(f".{level}{library}"), "--optimization-level", level, library=library)  # fmt: skip
     steps = json.loads(ingot("profile", engine, "--json", "--seconds", 0.5))["steps"]
-    step = max(steps, key=lambda each: each["median_ns"])
+    step = next(
+        each for each in steps if {"linear", "convolution"} & {own["op"] for own in each["operators"]}
+    )
     return step["median_ns"] / 1e3, step["kernel"]
 
 
 def main() -> None:
     major, minor = torch.cuda.get_device_capability()
     architecture = f"sm_{major}{minor}" + ("a" if major == 9 else "")
+    words = sys.argv[1:] or [""]
     print(torch.cuda.get_device_name())
     with tempfile.TemporaryDirectory() as folder:
-        for name in PRODUCTS:
+        for name in (name for name in CASES if any(word in name for word in words)):
             model = export(Path(folder), name)
             ways = {
                 "level 3": (3, False),

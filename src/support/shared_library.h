@@ -10,11 +10,4 @@ namespace ingot::core {
 void* open_shared_library(const char* name, std::string& problem);
 void* find_function(void* library, const char* name);  // null: the library lacks it
 
-// The same with its type; `missing` becomes the name of a function that the library lacks.
-template <typename Function>
-void find_function(void* library, const char* name, Function*& function, const char*& missing) {
-  function = reinterpret_cast<Function*>(find_function(library, name));
-  if (function == nullptr) missing = name;
-}
-
 }  // namespace ingot::core

@@ -34,7 +34,6 @@ int cublasLtCreate(void** handle) {
   constexpr int kNotInitialized = 1;
   return *handle = &object, std::getenv("FAKE_CUBLASLT_FAILS") != nullptr ? kNotInitialized : 0;
 }
-int cublasLtDestroy(void*) { return 0; }
 const char* cublasLtGetStatusName(int) { return "a fake error"; }
 int cublasLtMatrixLayoutCreate(void** matrix, int, uint64_t, uint64_t, int64_t) {
   return *matrix = &object, 0;

@@ -3,9 +3,7 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -13,23 +11,16 @@ from pathlib import Path
 import ingot
 import pytest
 import torch
-from gpu_targets import DEVICE, HAS_GPU, needs_nvrtc
+from gpu_tactics import built_with, can_open, kernels_of
+from gpu_targets import HAS_GPU, needs_nvrtc
 from torch import nn
-
-
-def _has_library() -> bool:
-    for name in (os.environ.get("INGOT_CUBLASLT", "libcublasLt.so.13"), "libcublasLt.so.12"):
-        try:
-            ctypes.CDLL(name)
-        except OSError:
-            continue
-        return True
-    return False
-
 
 pytestmark = [
     needs_nvrtc,
-    pytest.mark.skipif(not HAS_GPU or not _has_library(), reason="there is no GPU, or no cuBLASLt"),
+    pytest.mark.skipif(
+        not HAS_GPU or not can_open("INGOT_CUBLASLT", "libcublasLt.so.13", "libcublasLt.so.12"),
+        reason="there is no GPU, or no cuBLASLt",
+    ),
 ]
 
 
@@ -42,34 +33,11 @@ class Layers(nn.Module):
         return x + self.second(torch.relu(self.first(x)))
 
 
-def _by_library(folder: Path, model: nn.Module, x: torch.Tensor, **options: object) -> ingot.Engine:
-    """An engine whose products that cuBLASLt can do are done by it: the tactic file says so, as people may write it."""
-    tactics = folder / "tactics.txt"
-    program = torch.export.export(
-        model, (x,), dynamic_shapes=({0: torch.export.Dim("rows", min=1, max=4096)},)
-    )
-    build = {
-        "device": DEVICE,
-        "optimization_level": 4,
-        "timing_cache_path": str(tactics),
-        "engine_cache_dir": "off",
-    }
-    ingot.build(program, **build, **options)
-    text = tactics.read_text()
-    lines = [
-        re.sub(r"(\t4\t)[^\t]*\t", r"\1cuBLASLt, choice 1\t", line)
-        if "linear" in line and "relu" not in line
-        else line
-        for line in text.splitlines()
-    ]
-    tactics.write_text("\n".join(lines) + "\n")
-    return ingot.build(program, **build, **options)
-
-
-def _library_kernels(engine: ingot.Engine) -> list[str]:
-    kernels = [step["kernel"] for step in engine.inspect()["main"]["steps"] if step["kind"] == "kernel"]
-    assert all(": " in kernel for kernel in kernels), "each names its tactic"
-    return [kernel for kernel in kernels if "cuBLASLt" in kernel]
+def _by_library(folder: Path, model: nn.Module, x: torch.Tensor) -> ingot.Engine:
+    """An engine whose products that cuBLASLt can do are done by it."""
+    rows = ({0: torch.export.Dim("rows", min=1, max=4096)},)
+    program = torch.export.export(model, (x,), dynamic_shapes=rows)
+    return built_with("cuBLASLt, choice 1", program, folder, "linear", without="relu")
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
@@ -77,7 +45,7 @@ def test_is_as_torch_says_with_the_same_bits_each_time(tmp_path: Path, dtype: to
     torch.manual_seed(5)
     model = Layers().eval().requires_grad_(False)
     engine = _by_library(tmp_path, model.to(dtype), torch.randn(64, 256, dtype=dtype))
-    assert _library_kernels(engine)
+    assert kernels_of(engine, "cuBLASLt")
     for rows in (1, 64, 777, 64):
         x = torch.randn(rows, 256, dtype=dtype)
         exact = model.double()(x.double())

@@ -12,6 +12,8 @@
 #include "backends/cuda/compile/depthwise.h"
 #include "backends/cuda/compile/fingerprint.h"
 #include "backends/cuda/compile/kernel_text.h"
+#include "backends/cuda/compile/library_convolution.h"
+#include "backends/cuda/compile/library_kernel.h"
 #include "backends/cuda/compile/library_product.h"
 #include "backends/cuda/compile/nvrtc.h"
 #include "backends/cuda/compile/passes.h"
@@ -28,6 +30,7 @@
 #include "backends/steps/members.h"
 #include "loops/overwrite.h"
 #include "ops/attention.h"
+#include "ops/convolution.h"
 #include "ops/normalization.h"
 #include "ops/ops.h"
 #include "ops/row_moments.h"
@@ -83,6 +86,27 @@ bool is_weight(const Value& value) { return value.producer != nullptr && value.p
 bool rounds_to_tf32(const Target& target) { return target.numerics == Target::Numerics::kFast; }
 bool has_exact_functions(const Target& target) { return target.numerics == Target::Numerics::kStrict; }
 
+int64_t library_choices(const Target& target) { return target.level == 4 ? 2 : kLibraryChoices; }
+
+// The ways of cuDNN to compute a step with a convolution. `epilogue` as for kernel templates; `arguments` are
+// the step's.
+void add_library_convolutions(LoweredStep& step, const Node& convolution, const RegionKernel& epilogue,
+                              std::span<const Value* const> arguments, const Target& target) {
+  const int64_t version = target.times_tactics() ? library_version(kCudnn) : 0;
+  if (version == 0) return;
+  const LibraryConvolutionSite site{.node = convolution,
+                                    .epilogue = epilogue.kernel,
+                                    .buffers = epilogue.buffers,
+                                    .arguments = arguments,
+                                    .rounds_to_tf32 = rounds_to_tf32(target),
+                                    .exact_functions = has_exact_functions(target),
+                                    .architecture = target.device};
+  std::vector<LoweredKernel> kernels = library_convolutions(site, version, library_choices(target));
+  if (kernels.empty()) return;
+  step.may_overwrite.clear();  // nothing says when the library has read its operands
+  std::ranges::move(kernels, std::back_inserter(step.others));
+}
+
 LoweredStep lower_loops(const Members& members, const SymbolTable& symbols, const Target& target) {
   const RegionKernel region = compose_members(members, symbols);
   LoweredStep step;
@@ -103,6 +127,9 @@ LoweredStep lower_loops(const Members& members, const SymbolTable& symbols, cons
       if (known.insert(other.tactic).second) step.others.push_back(std::move(other));
     }
   }
+  const Node* contraction = find_contraction(members);
+  if (contraction != nullptr && contraction->op == &ops::convolution)
+    add_library_convolutions(step, *contraction, epilogue_of(members, *contraction), region.buffers, target);
   return step;
 }
 
@@ -128,16 +155,21 @@ LoweredKernel kernel_of_peers(const Node& node, const Target& target) {
           }};
 }
 
-// The step of `kernel` for `node`: its arguments are the node's operands that are given to kernels, then
-// `others`.
+// The node's operands that are given to kernels, then `others`.
+std::vector<const Value*> template_arguments(const Node& node, std::span<const Value* const> others) {
+  std::vector<const Value*> arguments;
+  std::ranges::copy_if(given_operands(node), std::back_inserter(arguments),
+                       [](const Value* operand) { return operand != nullptr; });
+  arguments.insert(arguments.end(), others.begin(), others.end());
+  return arguments;
+}
+
+// The step of `kernel` for `node`.
 LoweredStep lower_template(LoweredKernel kernel, const Members& members, const Node& node,
                            std::span<const Value* const> others) {
   LoweredStep step;
   step.name = step_name(members.nodes);
-  for (const Value* operand : given_operands(node)) {
-    if (operand != nullptr) add_argument(step, members, operand);
-  }
-  for (const Value* value : others) add_argument(step, members, value);
+  for (const Value* value : template_arguments(node, others)) add_argument(step, members, value);
   step.action = std::move(kernel);
   return step;
 }
@@ -189,11 +221,15 @@ LoweredStep lower_contraction(const Members& all, const Node& contraction, const
   LoweredStep step = lower_template(lower(ranked[0]), all, contraction, others);
   for (const ProductTactic& tactic : tactics_to_time(std::span(ranked), target))
     step.others.push_back(lower(tactic));
-  if (!target.times_tactics()) return step;
-  const int64_t version = library_version(), choices = target.level == 4 ? 2 : kLibraryChoices;
+  if (contraction.op == &ops::convolution) {
+    const std::vector<const Value*> arguments = template_arguments(contraction, others);
+    add_library_convolutions(step, contraction, epilogue, arguments, target);
+    return step;
+  }
+  const int64_t version = target.times_tactics() ? library_version(kCublasLt) : 0;
   if (version == 0) return step;
   for (LoweredKernel& kernel :
-       library_products(site, epilogue.kernel, step.arguments.size(), version, choices))
+       library_products(site, epilogue.kernel, step.arguments.size(), version, library_choices(target)))
     step.others.push_back(std::move(kernel));
   return step;
 }
@@ -243,6 +279,15 @@ FusionAnswer may_keep_moments(const Node& root) {
   return {root.op == &ops::linear && is_tensor_core_contraction(root),
           "no kernel template keeps its moments"};
 }
+// Whether cuDNN is expected to compute it: with groups of channels, or windows of three dims, where Ingot has
+// plain loops. Of one channel per group its kernels take nothing in.
+bool is_for_library(const Node& node, const Target& target) {
+  if (!target.times_tactics() || !suits_library(node, rounds_to_tf32(target)) || library_version(kCudnn) == 0)
+    return false;
+  const int64_t groups = node.attributes<ops::Convolution>().groups;
+  const bool has_groups = groups > 1 && node.operand_type(1).shape[1] != Dim(1);
+  return has_groups || (groups == 1 && node.operand_type(0).rank() == 5);
+}
 constexpr FusionAnswer kTakesNothing{false, "the kernel template of attention takes nothing in"};
 
 class CudaBackend final : public Backend {
@@ -268,6 +313,7 @@ class CudaBackend final : public Backend {
     if (node.op->lower == nullptr && !node.op->traits.has(Trait::kFused))
       return {Support::Answer::kNo, fmt::format("there is no kernel for {}", node.op->name)};
     if (has_four_bits(node)) return {Support::Answer::kNo, "there is no kernel for dtypes of four bits"};
+    if (is_for_library(node, target)) return {};
     return judge_speed(node, sizes, target);
   }
   double predicted_ns(const Node& node, const SymbolValues& sizes, const Target&) const override {
@@ -280,8 +326,9 @@ class CudaBackend final : public Backend {
     return choose_precision(site, target);
   }
 
-  LayoutRequest layouts(const Node& node, const Target&) const override {
-    return ops::is_attention(*node.op) ? attention_layouts(node) : contraction_layouts(node);
+  LayoutRequest layouts(const Node& node, const Target& target) const override {
+    if (ops::is_attention(*node.op)) return attention_layouts(node);
+    return is_for_library(node, target) ? library_layouts(node) : contraction_layouts(node);
   }
 
   FusionAnswer may_fuse_consumer(const Node& root, const Node& consumer, const Target&) const override {

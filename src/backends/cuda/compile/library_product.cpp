@@ -4,80 +4,15 @@
 #include <algorithm>
 #include <optional>
 
-#include <fmt/core.h>
-
+#include "backends/cuda/compile/library_epilogue.h"
+#include "backends/cuda/compile/library_kernel.h"
 #include "backends/cuda/compile/product_shape.h"
-#include "backends/cuda/images/library_call.h"
 #include "ops/ops.h"
 
 namespace ingot::core::cuda {
 namespace {
 
 constexpr int64_t kLibraryAlignment = 16;  // bytes, of rows
-constexpr int64_t kNoArgument = -1;
-
-// What an epilogue adds to the sums, as buffers of its kernel; -1: nothing.
-struct Additions {
-  int64_t bias = kNoArgument, added = kNoArgument, result = kNoArgument;
-};
-
-class EpilogueReader {
- public:
-  EpilogueReader(const Node& node, const ProductShape& shape, const loops::Kernel& epilogue)
-      : epilogue_(epilogue), result_(node.results[0]->type), column_dim_(shape.column_dim) {}
-
-  // Nothing if it is more than additions, or its result has another order in memory.
-  std::optional<Additions> read() {
-    if (epilogue_.stages.size() != 1 || epilogue_.parallel.size() != result_.rank()) return std::nullopt;
-    const loops::Stage& stage = epilogue_.stages[0];
-    if (!stage.store || !stage.loops.empty() || !stage.bindings.empty() ||
-        stage.combine != loops::Combine::kNone)
-      return std::nullopt;
-    std::vector<Dim> index;
-    for (const loops::Loop& loop : epilogue_.parallel) index.push_back(Dim::symbol(loop.variable));
-    place_ = storage_offset({}, result_.shape, index);
-    column_ = index[column_dim_];
-    found_.result = stage.store->buffer;
-    if (!is_plain(found_.result, result_.dtype) || place(found_.result, stage.store->index) != place_)
-      return std::nullopt;
-    if (!take(stage.value) || !has_sums_) return std::nullopt;
-    return found_;
-  }
-
- private:
-  const TensorType& type(int64_t buffer) const { return epilogue_.buffers[static_cast<size_t>(buffer)].type; }
-  bool is_plain(int64_t buffer, DType dtype) const {
-    return type(buffer).dtype == dtype && type(buffer).layout.is_permutation();
-  }
-  Dim place(int64_t buffer, const std::vector<Dim>& index) const {
-    return storage_offset(type(buffer).layout, type(buffer).shape, index);
-  }
-
-  // Roundings between additions are left out: the library rounds once.
-  bool take(const loops::Expr& value) {
-    using Kind = loops::ExprNode::Kind;
-    if (value->kind == Kind::kConvert)
-      return (value->dtype == DType::kF32 || value->dtype == result_.dtype) && take(value->operands[0]);
-    if (value->kind == Kind::kBinary && value->binary == loops::Binary::kAdd)
-      return take(value->operands[0]) && take(value->operands[1]);
-    if (value->kind != Kind::kLoad) return false;
-    if (value->buffer == 0) return !std::exchange(has_sums_, true) && sums_place(value->index) == place_;
-    if (!is_plain(value->buffer, result_.dtype) || value->buffer == found_.result) return false;
-    const Dim at = place(value->buffer, value->index);
-    int64_t& position = at == column_ ? found_.bias : found_.added;
-    if ((at != column_ && at != place_) || position != kNoArgument) return false;
-    position = value->buffer;
-    return true;
-  }
-  Dim sums_place(const std::vector<Dim>& index) const { return storage_offset({}, result_.shape, index); }
-
-  const loops::Kernel& epilogue_;
-  const TensorType& result_;
-  const size_t column_dim_;
-  Dim place_, column_;
-  bool has_sums_ = false;
-  Additions found_;
-};
 
 bool is_one(const std::vector<Dim>& extents) {
   return std::ranges::all_of(extents, [](const Dim& dim) { return dim == Dim(1); });
@@ -133,32 +68,7 @@ bool has_sizes(const ProductShape& shape, DType dtype) {
   });
 }
 
-std::string description(const Node& node, const Launch& launch) {
-  const auto& constants = launch.constants;
-  return fmt::format("cuBLASLt {}, choice {}: {} of {}, form {}, bias {}, added {}, result {}\n",
-                     constants[kLibraryVersion], constants[kLibraryChoice], node.op->name,
-                     name(node.operand_type(0).dtype), constants[kLibraryForm], constants[kLibraryBias],
-                     constants[kLibraryAdded], constants[kLibraryResult]);
-}
-
-LoweredKernel kernel_of_library(const ContractionSite& site, Launch launch) {
-  std::string text = description(site.node, launch);
-  std::string tactic = fmt::format("cuBLASLt, choice {}", launch.constants[kLibraryChoice]);
-  const auto compile = [text, name = fmt::format("{}: {}", site.node.op->name, tactic),
-                        target = fmt::format("cuda:{}{}", site.architecture, kLibrarySuffix)] {
-    const auto* const bytes = reinterpret_cast<const std::byte*>(text.data());
-    return Image{.kernel = name, .target = target, .code = {bytes, bytes + text.size()}};
-  };
-  return {
-      .tactic = std::move(tactic), .launch = std::move(launch), .key = std::move(text), .compile = compile};
-}
-
 }  // namespace
-
-int64_t library_version() {
-  static const OpenedCublasLt opened = open_cublaslt();
-  return opened.problem.empty() ? opened.version : 0;
-}
 
 std::vector<LoweredKernel> library_products(const ContractionSite& site, const loops::Kernel& epilogue,
                                             size_t arguments, int64_t version, int64_t choices) {
@@ -170,8 +80,9 @@ std::vector<LoweredKernel> library_products(const ContractionSite& site, const l
   const bool is_known = is_half(dtype) || (dtype == DType::kF32 && site.rounds_to_tf32);
   if (!is_known || !site.norms.is_empty() || !has_sizes(shape, dtype)) return {};
   auto form = operand_form(node, shape);
-  const auto additions = EpilogueReader(node, shape, epilogue).read();
-  if (!form || !additions) return {};
+  const auto after = read_library_epilogue(node, shape.column_dim, Layout{}, epilogue);
+  // Nothing says what the library makes of NaN in relu, and its gelu is the approximation by tanh.
+  if (!form || !after || after->activation != LibraryActivation::kNone) return {};
   if ((*form & (kSharesA | kSharesB)) == kSharesB) {  // the rows of all of the batch are one matrix
     shape.rows = shape.batch * shape.rows;
     shape.batch = 1;
@@ -179,18 +90,18 @@ std::vector<LoweredKernel> library_products(const ContractionSite& site, const l
   }
   if (!has_own_elements(node, shape, *form)) return {};
   const bool has_own_bias = node.op == &ops::linear && node.has_operand(2);
-  if (has_own_bias && (additions->bias != kNoArgument || node.operand_type(2).dtype != dtype)) return {};
+  if (has_own_bias && (after->bias != kNoBuffer || node.operand_type(2).dtype != dtype)) return {};
   const auto first = static_cast<int64_t>(arguments - epilogue.buffers.size());
-  const auto position = [&](int64_t buffer) { return buffer == kNoArgument ? buffer : first + buffer; };
-  const int64_t bias = has_own_bias ? 2 : position(additions->bias);
+  const auto position = [&](int64_t buffer) { return buffer == kNoBuffer ? buffer : first + buffer; };
+  const int64_t bias = has_own_bias ? 2 : position(after->bias);
   const int64_t tf32 = dtype == DType::kF32 ? kRoundsToTf32 : 0;
   std::vector<LoweredKernel> kernels;
   for (int64_t choice = 0; choice < std::min(choices, kLibraryChoices); ++choice) {
     Launch launch{.sizes = {Dim(1), Dim(0), Dim(kLibraryWorkspace), shape.batch, shape.rows, shape.columns,
                             shape.depth},
                   .constants = {0, 1, 1, version, choice, *form | tf32, static_cast<int64_t>(dtype), bias,
-                                position(additions->added), position(additions->result)}};
-    kernels.push_back(kernel_of_library(site, std::move(launch)));
+                                position(after->added), position(after->result)}};
+    kernels.push_back(library_kernel(kCublasLt, node, site.architecture, std::move(launch)));
   }
   return kernels;
 }

@@ -9,9 +9,6 @@
 
 namespace ingot::core::cuda {
 
-// The version of the library here, opened at the first use; 0: there is none, or it is too old.
-int64_t library_version();
-
 // The library's `choices` best predicted ways to compute the product with its epilogue; none if it cannot.
 // `arguments`: of the step; the epilogue's buffers except its first are the last of them.
 std::vector<LoweredKernel> library_products(const ContractionSite& site, const loops::Kernel& epilogue,

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "backends/cuda/execute/capture_mode.h"
 #include "backends/cuda/execute/device.h"
 #include "backends/cuda/kernel_abi.h"
 
@@ -12,8 +13,8 @@ namespace {
 // A launch is {function, grid and block, shared bytes and the counts of arguments and maps, arguments...,
 // maps...}, a map is {address, constants, sizes...}, a copy {0, from, to, bytes}, a fetch {1, from, to,
 // bytes}, a wait {2, fetch}, a mark {3, event} and a collective {4, its words, group, from, to, kind,
-// reduction, dtype and source, elements, bytes, bytes by rank...}, and a product by a library {5, the
-// product, its number, a, b, bias, added, result, workspace}.
+// reduction, dtype and source, elements, bytes, bytes by rank...}, and a call of a library {5, the call, its
+// number, a, b, bias, added, result, workspace}.
 constexpr size_t kHeader = 3, kCopy = 4, kWait = 2, kMap = 2 + kMapSizes;
 constexpr size_t kCollective = 8, kLibrary = 9;
 enum Word : uint64_t { kCopyWord, kFetchWord, kWaitWord, kMarkWord, kCollectiveWord, kLibraryWord };
@@ -52,18 +53,18 @@ void CallList::add_peer_kernel(NcclGroup& group, const DeviceCollective& own, Ha
   for (const uint64_t word : group.peers().arguments()) add_argument(word);
 }
 
-void CallList::add_library_call(const LibraryProduct& product, uint64_t number,
-                                const LibraryProduct::Arguments& own) {
-  words_.insert(words_.end(), {kLibraryWord, address(&product), number});
+void CallList::add_library_call(const PreparedCall& call, uint64_t number,
+                                const PreparedCall::Arguments& own) {
+  words_.insert(words_.end(), {kLibraryWord, address(&call), number});
   for (const void* each : {own.a, own.b, own.bias, own.added}) words_.push_back(address(each));
   words_.insert(words_.end(), {address(own.result), address(own.workspace)});
 }
 
 // No kernel behind it starts early: nothing says when the library's kernels let it.
-void CallList::enqueue_library_call(const uint64_t* words, Handle stream) {
+void CallList::enqueue_library_call(const Driver& driver, const uint64_t* words, Handle stream) {
+  const RelaxedCapture relaxed(driver);  // the library's code may be loaded at its first use
   const auto at = [&](size_t i) { return reinterpret_cast<void*>(words[i]); };
-  const auto* const product = reinterpret_cast<const LibraryProduct*>(words[1]);
-  product->enqueue(
+  reinterpret_cast<const PreparedCall*>(words[1])->enqueue(
       {.a = at(3), .b = at(4), .bias = at(5), .added = at(6), .result = at(7), .workspace = at(8)}, stream);
 }
 
@@ -138,7 +139,7 @@ void CallList::enqueue(const Driver& driver, Handle stream, CopyStream& copies, 
       continue;
     }
     if (words_[i] == kLibraryWord) {
-      enqueue_library_call(&words_[i], stream);
+      enqueue_library_call(driver, &words_[i], stream);
       i += kLibrary;
       follows_kernel = false;
       continue;

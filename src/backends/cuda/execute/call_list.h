@@ -7,8 +7,8 @@
 
 #include "backends/cuda/execute/copy_stream.h"
 #include "backends/cuda/execute/driver.h"
-#include "backends/cuda/execute/library_calls.h"
 #include "backends/cuda/execute/nccl_group.h"
+#include "backends/cuda/execute/prepared_call.h"
 #include "backends/cuda/execute/tensor_map.h"
 #include "support/hash.h"
 
@@ -40,9 +40,8 @@ class CallList {
   // The same by a kernel of the GPUs themselves: a launch.
   void add_peer_kernel(NcclGroup& group, const DeviceCollective& collective, Handle function,
                        const void* from, void* to);
-  // A product by a library, which outlives the list; `number` is its own for ever.
-  void add_library_call(const LibraryProduct& product, uint64_t number,
-                        const LibraryProduct::Arguments& arguments);
+  // A call of a library, which outlives the list; `number` is its own for ever.
+  void add_library_call(const PreparedCall& call, uint64_t number, const PreparedCall::Arguments& arguments);
   // Records event `number` of those that `enqueue` gets, also at each replay.
   void add_mark(uint32_t number);
   // Arguments follow by `add_argument`, then tensor maps by `add_map`.
@@ -62,7 +61,7 @@ class CallList {
   enum class Way : uint8_t { kNccl, kPeers };
   void add_use(NcclGroup& group, const DeviceCollective& own, Way way);
   void enqueue_collective(const uint64_t* words, Handle stream) const;
-  static void enqueue_library_call(const uint64_t* words, Handle stream);
+  static void enqueue_library_call(const Driver& driver, const uint64_t* words, Handle stream);
   void encode_maps(const Driver& driver, const uint64_t* words, size_t count);
 
   std::vector<uint64_t> words_;

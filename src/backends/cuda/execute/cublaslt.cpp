@@ -1,23 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cuda/execute/cublaslt.h"
 
-#include <optional>
-
-#include <fmt/core.h>
-
-#include "backends/cuda/images/library_call.h"
-#include "backends/executor.h"
-#include "support/error.h"
+#include "backends/cuda/execute/library_errors.h"
 
 namespace ingot::core::cuda {
 namespace {
 
-// The name of a function that the library lacks, or null.
-const char* find_calls(void* library, CublasLt& calls) {
-  const char* missing = nullptr;
-  const auto get = [&](const char* name, auto& function) { find_function(library, name, function, missing); };
+void find_cublaslt_functions(FunctionFinder& get, CublasLt& calls) {
   get("cublasLtCreate", calls.create);
-  get("cublasLtDestroy", calls.destroy);
   get("cublasLtGetStatusName", calls.status_name);
   get("cublasLtMatrixLayoutCreate", calls.create_matrix);
   get("cublasLtMatrixLayoutSetAttribute", calls.set_matrix);
@@ -31,46 +21,18 @@ const char* find_calls(void* library, CublasLt& calls) {
   get("cublasLtMatmulAlgoGetHeuristic", calls.rank);
   get("cublasLtMatmulAlgoConfigGetAttribute", calls.algorithm_attribute);
   get("cublasLtMatmul", calls.multiply);
-  return missing;
-}
-
-struct OpenedCalls {
-  std::optional<CublasLt> calls;
-  std::string reason;
-};
-
-OpenedCalls open_calls() {
-  const OpenedCublasLt opened = open_cublaslt();
-  if (!opened.problem.empty()) return {std::nullopt, opened.problem};
-  CublasLt calls{};
-  if (const char* missing = find_calls(opened.library, calls))
-    return {std::nullopt, fmt::format("it lacks {}", missing)};
-  calls.version = opened.version;
-  return {calls, ""};
 }
 
 }  // namespace
 
 const CublasLt* find_cublaslt(const char** reason) {
-  static const OpenedCalls opened = open_calls();
-  *reason = opened.reason.c_str();
-  return opened.calls ? &*opened.calls : nullptr;
+  static const OpenedFunctions<CublasLt> opened = open_library_calls(kCublasLt, find_cublaslt_functions);
+  return opened.get(reason);
 }
 
 void check(const CublasLt& library, int result, const char* call) {
-  if (result == 0) [[likely]]
-    return;
-  throw DeviceError(kRefusedByLibrary,
-                    fmt::format("cuBLASLt's {} failed: {}", call, library.status_name(result)),
-                    "build the engine at optimization level 3, which uses no library, or use the cuBLASLt "
-                    "that it was built with");
-}
-
-void throw_no_library(const std::string& reason) {
-  throw DeviceError(kRefusedByLibrary,
-                    fmt::format("the engine has products by cuBLASLt, which cannot be used here: {}", reason),
-                    "install the package nvidia-cublas (or nvidia-cublas-cu12), name the file with "
-                    "INGOT_CUBLASLT, or build the engine at optimization level 3");
+  if (result != 0) [[unlikely]]
+    throw_refused(kCublasLt, call, library.status_name(result));
 }
 
 }  // namespace ingot::core::cuda

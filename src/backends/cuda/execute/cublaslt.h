@@ -5,7 +5,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <string>
 
 #include "backends/cuda/execute/driver.h"
 
@@ -29,7 +28,6 @@ constexpr int kReductionOfAlgorithm = 3;  // CUBLASLT_ALGO_CONFIG_REDUCTION_SCHE
 
 struct CublasLt {
   int (*create)(Handle*);
-  int (*destroy)(Handle);
   const char* (*status_name)(int);
   int (*create_matrix)(Handle*, int dtype, uint64_t rows, uint64_t columns, int64_t leading);
   int (*set_matrix)(Handle, MatrixAttribute, const void*, size_t);
@@ -54,7 +52,5 @@ const CublasLt* find_cublaslt(const char** reason);
 
 // DeviceError INGOT-D405 with the library's name of the error if `result` is not success.
 void check(const CublasLt& library, int result, const char* call);
-
-[[noreturn]] void throw_no_library(const std::string& reason);
 
 }  // namespace ingot::core::cuda

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cuda/execute/driver.h"
 
-#include <optional>
-
 #include <fmt/core.h>
 
 #include "support/error.h"
-#include "support/shared_library.h"
+#include "support/library_files.h"
 
 namespace ingot::core::cuda {
 namespace {
@@ -16,11 +14,9 @@ constexpr char kDriver[] = "nvcuda.dll";
 #else
 constexpr char kDriver[] = "libcuda.so.1";
 #endif
+constexpr LibraryFiles kDriverFiles{"its driver", nullptr, {kDriver}, "one for CUDA 12 or newer"};
 
-// The name of a function that the library lacks, or null.
-const char* find_all(void* library, Driver& driver) {
-  const char* missing = nullptr;
-  const auto get = [&](const char* name, auto& function) { find_function(library, name, function, missing); };
+void find_driver_functions(FunctionFinder& get, Driver& driver) {
   get("cuInit", driver.init);
   get("cuGetErrorName", driver.error_name);
   get("cuDeviceGetCount", driver.device_count);
@@ -68,35 +64,23 @@ const char* find_all(void* library, Driver& driver) {
   get("cuGraphLaunch", driver.launch_graph);
   get("cuGraphExecDestroy", driver.destroy_executable);
   get("cuGraphDestroy", driver.destroy_graph);
-  return missing;
 }
 
-struct Opened {
-  std::optional<Driver> driver;
-  std::string reason;
-};
-
-Opened open_library() {
-  std::string problem;
-  void* library = open_shared_library(kDriver, problem);
-  if (library == nullptr) return {std::nullopt, fmt::format("its driver cannot be opened: {}", problem)};
-  Driver driver{};
-  if (const char* missing = find_all(library, driver))
-    return {std::nullopt,
-            fmt::format("its driver is too old: it lacks {}; install one for CUDA 12 or newer", missing)};
-  const int result = driver.init(0);
-  if (result == 0) return {driver, ""};
+OpenedFunctions<Driver> start_driver() {
+  OpenedFunctions<Driver> opened = open_functions(kDriverFiles, find_driver_functions);
+  if (!opened.functions) return opened;
+  const int result = opened.functions->init(0);
+  if (result == 0) return opened;
   const char* name = "an unknown error";
-  driver.error_name(result, &name);
+  opened.functions->error_name(result, &name);
   return {std::nullopt, fmt::format("its driver does not start: {}", name)};
 }
 
 }  // namespace
 
 const Driver* open_driver(const char** reason) {
-  static const Opened opened = open_library();
-  *reason = opened.reason.c_str();
-  return opened.driver ? &*opened.driver : nullptr;
+  static const OpenedFunctions<Driver> opened = start_driver();
+  return opened.get(reason);
 }
 
 void check(const Driver& driver, int result, const char* call) {

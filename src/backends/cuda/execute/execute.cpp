@@ -4,7 +4,7 @@
 #include <array>
 #include <utility>
 
-#include "backends/cuda/execute/library_calls.h"
+#include "backends/cuda/execute/library_call_rules.h"
 #include "backends/cuda/execute/queue.h"
 #include "backends/cuda/execute/ranges.h"
 #include "backends/cuda/execute/tensor_map.h"
@@ -70,7 +70,7 @@ class CudaExecutor final : public Executor {
 
   bool fits(const Launch& launch, const Image& image,
             std::span<const TensorType* const> arguments) const override {
-    if (calls_library(launch) != calls_library(image)) return false;
+    if (called_library(launch) != called_library(image)) return false;
     return !calls_library(launch) || fits_library_call(launch, arguments);
   }
 

@@ -37,6 +37,8 @@ class GraphCache {
   // The graphs are never freed.
   void leak() { static_cast<void>(new CaptureCache<CallList, ExecutableGraph>(std::move(graphs_))); }
 
+  void clear() { graphs_.clear(); }
+
   // Of its own, not kept: `marks` are the events of the list's marks.
   ExecutableGraph capture(CallList& calls, bool overlap, std::span<const Handle> marks = {});
 

@@ -2,11 +2,13 @@
 #include "backends/cuda/execute/images.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include <fmt/core.h>
 
-#include "backends/cuda/execute/cublaslt.h"
+#include "backends/cuda/execute/libraries.h"
+#include "backends/cuda/execute/library_errors.h"
 #include "backends/cuda/images/architecture.h"
 #include "backends/cuda/images/code.h"
 #include "backends/cuda/images/library_call.h"
@@ -55,29 +57,38 @@ Handle load_function(const Image& image, std::span<const std::byte> code, Images
   return function;
 }
 
-void collect_versions(const Program& program, std::set<int64_t>& versions) {
+using Versions = std::map<const Library*, std::set<int64_t>>;  // that engines were timed with
+
+void collect_versions(const Program& program, Versions& versions) {
   for (const Step& step : program.steps) {
     const auto* kernel = step.as<KernelStep>();
-    if (kernel == nullptr || !calls_library(kernel->launch)) continue;
-    if (kernel->launch.constants.size() == kLibraryConstants)
-      versions.insert(kernel->launch.constants[kLibraryVersion]);
+    const Library* library = kernel != nullptr ? called_library(kernel->launch) : nullptr;
+    if (library != nullptr) versions[library].insert(kernel->launch.constants[kLibraryVersion]);
   }
   for (const Program& nested : program.nested) collect_versions(nested, versions);
 }
 
 // The library's ranking differs from version to version, and with it what its choices are.
-std::string note_of_library(const EngineData& data) {
+std::string note_of_library(const Library& library, std::set<int64_t> versions) {
   const char* reason = nullptr;
-  const CublasLt* library = find_cublaslt(&reason);
-  if (library == nullptr) throw_no_library(reason);
-  std::set<int64_t> versions;
-  collect_versions(data.main, versions);
-  versions.erase(library->version);
+  const int64_t own = find_library(library, &reason);
+  if (own == 0) throw_no_library(library, reason);
+  versions.erase(own);
   if (versions.empty()) return {};
   return fmt::format(
-      "its products were timed with cuBLASLt {}, and this is {}: the library's first choice is taken for "
-      "each",
-      *versions.begin(), library->version);
+      "its {} were timed with {} {}, and this is {}: the library's first choice is taken for each",
+      library.calls, library.files.name, *versions.begin(), own);
+}
+
+std::string note_of_libraries(const EngineData& data, const std::set<const Library*>& called) {
+  Versions versions;
+  collect_versions(data.main, versions);
+  std::string notes;
+  for (const Library* library : called) {
+    const std::string note = note_of_library(*library, versions[library]);
+    notes += (notes.empty() || note.empty() ? "" : "; ") + note;
+  }
+  return notes;
 }
 
 }  // namespace
@@ -89,32 +100,34 @@ Images::~Images() {
 
 std::string missing(const Image& image, const Device& device) {
   if (form_for(image, device) == Form::kNone) return std::string(architecture_of(image));
+  const Library* library = called_library(image);
   const char* reason = nullptr;
-  if (!calls_library(image) || find_cublaslt(&reason) != nullptr) return "";
-  return fmt::format("cuBLASLt ({})", reason);
+  if (library == nullptr || find_library(*library, &reason) != 0) return "";
+  return fmt::format("{} ({})", library->files.name, reason);
 }
 
 std::unique_ptr<Images> load_images(const EngineData& data, Device& device) {
   const CurrentContext current = device.enter();
   auto images = std::make_unique<Images>(device);
-  bool calls = false;
+  std::set<const Library*> called;
   for (const Image& image : data.images) {
     if (!is_ours(image)) {
       images->functions.push_back(nullptr);
       continue;
     }
-    if (calls_library(image)) calls = true;
+    const Library* library = called_library(image);
+    if (library != nullptr) called.insert(library);
     const auto code = code_for(image, device);
-    if (code.empty() && !(calls_library(image) && form_for(image, device) != Form::kNone))
+    if (code.empty() && !(library != nullptr && form_for(image, device) != Form::kNone))
       throw UserError("INGOT-U220",
                       fmt::format("the engine was built for GPUs with {}; this one has {}",
                                   architecture_of(image), device.architecture()),
                       fmt::format("build the engine for this GPU (device=cuda:{}), or for all from 8.0 on "
                                   "(device=cuda:compute_80)",
                                   device.architecture()));
-    images->functions.push_back(calls_library(image) ? nullptr : load_function(image, code, *images));
+    images->functions.push_back(library != nullptr ? nullptr : load_function(image, code, *images));
   }
-  if (calls) images->note = note_of_library(data);
+  images->note = note_of_libraries(data, called);
   return images;
 }
 

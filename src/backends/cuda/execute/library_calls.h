@@ -1,75 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products by cuBLASLt in the list of calls of a queue (images/library_call.h).
+// Library calls in the list of calls of a queue (images/library_call.h).
 #pragma once
 
 #include <map>
-#include <memory>
-#include <span>
+#include <unordered_map>
 #include <vector>
 
-#include "backends/cuda/execute/cublaslt.h"
+#include "backends/cuda/execute/library_plans.h"
 #include "backends/executor.h"
 
 namespace ingot::core::cuda {
 
-// Whether a launch that calls a library has the counts and ranges of one, for so many arguments.
-bool is_valid_library_call(const Launch& launch, size_t buffers);
-// Whether it stays within arguments of these types, whatever the values of symbols.
-bool fits_library_call(const Launch& launch, std::span<const TensorType* const> arguments);
-
-// One shape of a product, with the library's algorithm for it.
-class LibraryProduct {
- public:
-  struct Shape {
-    int64_t dtype, form, batch, rows, columns, depth, choice, workspace_bytes, alignment;
-    bool has_bias, adds;
-    auto operator<=>(const Shape&) const = default;
-  };
-  struct Arguments {
-    const void *a, *b, *bias, *added;
-    void *result, *workspace;
-  };
-
-  LibraryProduct(const CublasLt& library, Handle handle, const Shape& shape);
-  ~LibraryProduct();
-  LibraryProduct(const LibraryProduct&) = delete;
-  LibraryProduct& operator=(const LibraryProduct&) = delete;
-  void enqueue(const Arguments& arguments, Handle stream) const;
-
- private:
-  void describe_product();
-  void describe_matrices();
-  void choose();
-
-  const CublasLt& library_;
-  const Handle handle_;
-  const Shape shape_;
-  Handle product_ = nullptr, a_ = nullptr, b_ = nullptr, result_ = nullptr, wish_ = nullptr;
-  std::vector<CublasLtAlgorithm> algorithms_;  // the choice, then what to take where it does not run
-};
-
-// Those of one queue, by shape. Used by one thread at a time, with the device's context current.
+// Those of one queue, which keeps what its graphs may refer to. Used by one thread at a time, with the
+// device's context current.
 class LibraryCalls {
  public:
-  struct Prepared {
-    uint64_t number;  // never used twice: lists of calls compare it
-    std::unique_ptr<LibraryProduct> product;
-  };
+  explicit LibraryCalls(const Device& device) : device_(device) {}
 
-  LibraryCalls() = default;
-  LibraryCalls(const LibraryCalls&) = delete;
-  LibraryCalls& operator=(const LibraryCalls&) = delete;
-  void begin_list();  // what was prepared before may go
-  void close();       // with the device's context current
-  // The product of a valid launch; null if there is nothing to compute. DeviceError INGOT-D405.
-  const Prepared* prepare(const KernelCall& call);
-  static LibraryProduct::Arguments arguments_of(const KernelCall& call, void* workspace);
+  // The plan of a valid launch, which lives until `clear`; null if there is nothing to compute. DeviceError
+  // INGOT-D405.
+  const LibraryPlans::Planned* prepare(const KernelCall& call);
+  static PreparedCall::Arguments arguments_of(const KernelCall& call, void* workspace);
+
+  bool is_full() const { return kept_.size() >= kMostKept; }
+  void clear();
 
  private:
-  const CublasLt* library_ = nullptr;
-  Handle handle_ = nullptr;
-  uint64_t next_ = 0;
-  std::map<LibraryProduct::Shape, Prepared> prepared_;
+  static constexpr size_t kMostKept = 4096;  // shapes
+  struct Last {
+    std::vector<int64_t> sizes;
+    int64_t alignment = 0;
+    const LibraryPlans::Planned* planned = nullptr;
+  };
+
+  const Device& device_;
+  std::map<uint64_t, LibraryPlans::Planned> kept_;  // by number
+  std::unordered_map<const Launch*, Last> last_;    // of each step: most calls have the sizes of the last one
 };
 
 }  // namespace ingot::core::cuda

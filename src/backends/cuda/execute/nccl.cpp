@@ -2,22 +2,18 @@
 #include "backends/cuda/execute/nccl.h"
 
 #include <cstdlib>
-#include <optional>
-#include <string>
 
-#include <fmt/core.h>
-
-#include "support/shared_library.h"
+#include "support/library_files.h"
 
 namespace ingot::core::cuda {
 namespace {
 
 constexpr int kOldest = 21800;
+constexpr LibraryFiles kNcclFiles{"NCCL", "INGOT_NCCL", {"libnccl.so.2"}, "2.18"};
+constexpr char kWhereItIs[] =
+    "; install the package nvidia-nccl-cu13 or -cu12, or name the file with INGOT_NCCL";
 
-// The name of a function that the library lacks, or null.
-const char* find_functions(void* library, Nccl& nccl) {
-  const char* missing = nullptr;
-  const auto get = [&](const char* name, auto& function) { find_function(library, name, function, missing); };
+void find_nccl_functions(FunctionFinder& get, Nccl& nccl) {
   get("ncclGetVersion", nccl.version);
   get("ncclGetErrorString", nccl.error_text);
   get("ncclGetLastError", nccl.last_error);
@@ -34,7 +30,6 @@ const char* find_functions(void* library, Nccl& nccl) {
   get("ncclRecv", nccl.receive);
   get("ncclGroupStart", nccl.begin_group);
   get("ncclGroupEnd", nccl.end_group);
-  return missing;
 }
 
 // What its configuration has no fields for. NVLink multicast is off: it changes the order of sums, and needs
@@ -47,36 +42,23 @@ void set_environment() {
 #endif
 }
 
-struct OpenedNccl {
-  std::optional<Nccl> nccl;
-  std::string reason;
-};
-
-OpenedNccl open_library_of_nccl() {
-  const char* path = std::getenv("INGOT_NCCL");
-  const char* const name = path != nullptr && *path != '\0' ? path : "libnccl.so.2";
+OpenedFunctions<Nccl> start_nccl() {
   set_environment();
-  std::string problem;
-  void* library = open_shared_library(name, problem);
-  if (library == nullptr)
-    return {std::nullopt, fmt::format("NCCL cannot be opened ({}): install the package nvidia-nccl-cu13 or "
-                                      "-cu12, or name the file with INGOT_NCCL",
-                                      problem)};
-  Nccl nccl{};
-  const char* missing = find_functions(library, nccl);
-  if (missing == nullptr && nccl.version(&nccl.number) == kNcclSuccess && nccl.number >= kOldest)
-    return {nccl, ""};
-  return {std::nullopt, missing != nullptr
-                            ? fmt::format("NCCL is too old: it lacks {}; 2.18 is needed", missing)
-                            : fmt::format("NCCL is too old: its version is {}; 2.18 is needed", nccl.number)};
+  OpenedFunctions<Nccl> opened = open_functions(kNcclFiles, find_nccl_functions);
+  if (opened.functions) {
+    Nccl& nccl = *opened.functions;
+    if (nccl.version(&nccl.number) != kNcclSuccess) nccl.number = 0;
+    opened.problem = problem_with_version(kNcclFiles, nccl.number, kOldest);
+  }
+  if (opened.problem.empty()) return opened;
+  return {std::nullopt, opened.problem + kWhereItIs};
 }
 
 }  // namespace
 
 const Nccl* open_nccl(const char** reason) {
-  static const OpenedNccl opened = open_library_of_nccl();
-  *reason = opened.reason.c_str();
-  return opened.nccl ? &*opened.nccl : nullptr;
+  static const OpenedFunctions<Nccl> opened = start_nccl();
+  return opened.get(reason);
 }
 
 }  // namespace ingot::core::cuda

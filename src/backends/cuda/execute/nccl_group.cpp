@@ -9,6 +9,7 @@
 
 #include <fmt/core.h>
 
+#include "backends/cuda/execute/capture_mode.h"
 #include "backends/cuda/execute/nccl_meeting.h"
 #include "support/error.h"
 #include "support/system_threads.h"
@@ -288,8 +289,7 @@ void NcclGroup::watch(Handle stream, uint64_t history) {
 
 void NcclGroup::run_watcher() {
   const CurrentContext current = device_.enter();
-  int mode = 2;  // relaxed: another thread may be capturing
-  device_.driver().exchange_capture_mode(&mode);
+  const RelaxedCapture relaxed(device_.driver());
   std::unique_lock lock(mutex_);
   while (!is_over_) {
     is_asleep_ = !watched_[0].is_recorded;

@@ -21,7 +21,7 @@ int64_t groups_a_block(const Launch& launch) { return launch.constants[kBlock] /
 
 }  // namespace
 
-CudaQueue::CudaQueue(Device& device) : device_(device), graphs_(device) {
+CudaQueue::CudaQueue(Device& device) : device_(device), graphs_(device), library_(device) {
   const CurrentContext current = device_.enter();
   constexpr unsigned kNonBlocking = 1, kWithoutTimes = 2;
   const Driver& driver = device_.driver();
@@ -36,11 +36,11 @@ CudaQueue::CudaQueue(Device& device) : device_(device), graphs_(device) {
 CudaQueue::~CudaQueue() {
   const CurrentContext current = device_.enter();
   device_.driver().synchronize(last_stream_);
-  library_.close();
   for (const Handle mark : marks_) device_.driver().destroy_event(mark);
   copies_.destroy(device_.driver());
   // Graphs refer to what NCCL freed with a communicator that failed.
   if (std::ranges::any_of(groups_, [](const Group& each) { return each.own->has_failed(); })) graphs_.leak();
+  graphs_.clear();  // before the code of libraries, which is unloaded with their plans
   device_.driver().destroy_event(event_);
   device_.driver().destroy_stream(own_stream_);
 }
@@ -167,7 +167,7 @@ void CudaQueue::list(const CallSpan& span, Marks marks) {
   const auto& images = static_cast<const Images&>(*span.images);
   scratch_.reserve(scratch_for(span), &device_);
   calls_.clear();
-  library_.begin_list();
+  limit_library_calls();
   uint32_t started = 0, awaited = 0;
   for (uint32_t i = 0; i < span.calls.size(); ++i) {
     const KernelCall& call = span.calls[i];
@@ -204,10 +204,18 @@ void CudaQueue::list_collective(const Images& images, const KernelCall& call) {
 }
 
 void CudaQueue::list_library_call(const KernelCall& call) {
-  const LibraryCalls::Prepared* prepared = library_.prepare(call);
-  if (prepared == nullptr) return;
-  calls_.add_library_call(*prepared->product, prepared->number,
+  const LibraryPlans::Planned* planned = library_.prepare(call);
+  if (planned == nullptr) return;
+  calls_.add_library_call(*planned->call, planned->number,
                           LibraryCalls::arguments_of(call, scratch_.reserve(0)));
+}
+
+// The plans of many shapes go with the graphs that refer to them; not if a caller's graphs may.
+void CudaQueue::limit_library_calls() {
+  if (!library_.is_full() || recorded_ > 0) return;
+  check(device_.driver(), device_.driver().synchronize(last_stream_), "cuStreamSynchronize");
+  graphs_.clear();
+  library_.clear();
 }
 
 void CudaQueue::list_launch(const Images& images, const KernelCall& call) {

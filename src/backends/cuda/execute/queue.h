@@ -36,6 +36,7 @@ class CudaQueue final : public Queue {
   void follow_groups(Handle stream) const;
   void watch_groups(Handle stream) const;
   void list_library_call(const KernelCall& call);
+  void limit_library_calls();
   void list_launch(const Images& images, const KernelCall& call);
   size_t scratch_for(const CallSpan& span) const;
   int64_t blocks_of(const KernelCall& call) const;

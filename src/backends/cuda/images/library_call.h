@@ -1,52 +1,45 @@
 // SPDX-License-Identifier: Apache-2.0
-// Steps that call cuBLASLt instead of a kernel: how their launches and images say so, for both halves of the
+// Steps that call a library instead of a kernel: how their launches and images say so, for both halves of the
 // backend. Such a launch has no threads (kBlock is 0), and its scratch bytes are those of the whole call.
 //
-// The image of a library call is a description for people; its target ends with kLibrarySuffix, so that a
-// runtime without library calls, or without the library, refuses the engine when it is loaded.
+// The image of a library call is a description for people; its target ends with the library's suffix, so that
+// a runtime without library calls, or without the library, refuses the engine when it is loaded.
 #pragma once
 
-#include <array>
+#include <algorithm>
 #include <cstdint>
-#include <cstdlib>
-#include <string>
 #include <string_view>
 
+#include "backends/cuda/images/library.h"
 #include "backends/cuda/kernel_abi.h"
 #include "engine/program.h"
-#include "support/shared_library.h"
 
 namespace ingot::core::cuda {
 
-constexpr std::string_view kLibrarySuffix = "+cublaslt";
-
-inline bool calls_library(const Image& image) { return image.target.ends_with(kLibrarySuffix); }
+// Null: the image is a kernel.
+inline const Library* called_library(const Image& image) {
+  const auto found = std::ranges::find_if(
+      kLibraries, [&](const Library* library) { return image.target.ends_with(library->suffix); });
+  return found == kLibraries.end() ? nullptr : *found;
+}
 inline bool calls_library(const Launch& launch) {
   return launch.constants.size() > kLaunchConstants && launch.constants[kBlock] == 0;
 }
 // "sm_90a" of an image of either kind.
 inline std::string_view architecture_of(const Image& image) {
   std::string_view device = device_of(image);
-  if (calls_library(image)) device.remove_suffix(kLibrarySuffix.size());
+  if (const Library* library = called_library(image)) device.remove_suffix(library->suffix.size());
   return device;
 }
 
-// result[batch, rows, columns] = a[batch, rows, depth] b[batch, depth, columns] + bias[columns] + added,
-// where operands are contiguous and all of one dtype; `added` is as large as the result.
-enum LibrarySize : uint8_t {
-  kLibraryBatch = kLaunchSizes,
-  kLibraryRows,
-  kLibraryColumns,
-  kLibraryDepth,
-  kLibrarySizes
-};
+// What launches of all libraries have in common.
 enum LibraryConstant : uint8_t {
-  kLibraryVersion = kLaunchConstants,  // that was asked when the engine was built: 130100
+  kLibraryVersion = kLaunchConstants,  // that was asked when the engine was built
   kLibraryChoice,  // which of the library's own ranking; of another version the first is taken
   kLibraryForm,    // of LibraryForm
   kLibraryDtype,   // of operands and result
   kLibraryBias,    // the argument that is the bias, or -1
-  kLibraryAdded,   // likewise
+  kLibraryAdded,   // likewise: a tensor as large as the result
   kLibraryResult,
   kLibraryConstants
 };
@@ -59,37 +52,52 @@ enum LibraryForm : uint8_t {
 };
 constexpr int64_t kLibraryChoices = 8;
 constexpr int64_t kLibraryWorkspace = int64_t{32} << 20, kMostLibraryWorkspace = int64_t{1} << 30;
-constexpr int64_t kOldestLibrary = 120000;
 
-struct OpenedCublasLt {
-  void* library = nullptr;
-  int64_t version = 0;
-  std::string problem;  // "": it is open, and not too old
+// A product by cuBLASLt has these constants alone. Of arguments 0 and 1,
+//   result[batch, rows, columns] = a[batch, rows, depth] b[batch, depth, columns] + bias[columns] + added,
+// where operands are contiguous and all of one dtype.
+enum LibrarySize : uint8_t {
+  kLibraryBatch = kLaunchSizes,
+  kLibraryRows,
+  kLibraryColumns,
+  kLibraryDepth,
+  kLibrarySizes
 };
 
-// From $INGOT_CUBLASLT or the loader's path.
-inline OpenedCublasLt open_cublaslt() {
-  const char* path = std::getenv("INGOT_CUBLASLT");
-  const bool is_named = path != nullptr && *path != '\0';
-  OpenedCublasLt opened;
-  for (const char* name : {is_named ? path : "libcublasLt.so.13", "libcublasLt.so.12"}) {
-    std::string problem;
-    opened.library = open_shared_library(name, problem);
-    if (opened.library != nullptr) break;
-    opened.problem += (opened.problem.empty() ? "it cannot be opened: " : "; ") + problem;
-    if (is_named) break;
-  }
-  if (opened.library == nullptr) return opened;
-  size_t (*version)() = nullptr;
-  const char* missing = nullptr;
-  find_function(opened.library, "cublasLtGetVersion", version, missing);
-  opened.problem = missing != nullptr ? std::string("it lacks ") + missing : "";
-  if (missing != nullptr) return opened;
-  // 13.1.0 is 130100, 12.9.1 120901.
-  opened.version = static_cast<int64_t>(version());
-  if (opened.version < kOldestLibrary)
-    opened.problem = "it is too old: its version is " + std::to_string(opened.version) + ", 12.0 is needed";
-  return opened;
+// A convolution by cuDNN:
+//   result[images, *output, channels] = activation(x * weight + bias[channels] + added)
+// where x is [images, *input, channels], weight [result's channels, *window, x's channels / groups], all of
+// one dtype. Windows have three dims; those of fewer begin with ones.
+constexpr size_t kMostWindowDims = 3;
+enum ConvolutionSize : uint8_t {
+  kImages = kLaunchSizes,
+  kInput,
+  kOutput = kInput + kMostWindowDims,
+  kConvolutionSizes = kOutput + kMostWindowDims
+};
+enum ConvolutionConstant : uint8_t {
+  kConvolutionX = kLibraryConstants,  // the argument
+  kConvolutionWeight,
+  kConvolutionActivation,  // of LibraryActivation
+  kConvolutionBound,       // of kBoundedRelu: the bits of a double
+  kConvolutionGroups,
+  kConvolutionChannels,  // of x
+  kConvolutionResults,   // channels of the result
+  kConvolutionWindow,
+  kConvolutionStride = kConvolutionWindow + kMostWindowDims,
+  kConvolutionPadding = kConvolutionStride + kMostWindowDims,
+  kConvolutionDilation = kConvolutionPadding + kMostWindowDims,
+  kConvolutionConstants = kConvolutionDilation + kMostWindowDims
+};
+enum class LibraryActivation : uint8_t { kNone, kRelu, kBoundedRelu, kSilu, kSigmoid, kTanh, kGelu };
+constexpr int64_t kLibraryActivations = 7;
+
+// Null: no launch that calls a library has so many constants.
+inline const Library* called_library(const Launch& launch) {
+  if (!calls_library(launch)) return nullptr;
+  return launch.constants.size() == kLibraryConstants       ? &kCublasLt
+         : launch.constants.size() == kConvolutionConstants ? &kCudnn
+                                                            : nullptr;
 }
 
 }  // namespace ingot::core::cuda

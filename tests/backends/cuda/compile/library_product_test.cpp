@@ -55,7 +55,7 @@ TEST(CudaLibraryProducts, AreNamedByTheirImages) {
   const Image image = kernels[0].compile();
   EXPECT_EQ(image.kernel, "linear: cuBLASLt, choice 0");
   EXPECT_EQ(image.target, "cuda:sm_90a+cublaslt");
-  EXPECT_TRUE(calls_library(image));
+  EXPECT_EQ(called_library(image), &kCublasLt);
   EXPECT_FALSE(image.code.empty());
 }
 

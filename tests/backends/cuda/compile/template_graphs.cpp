@@ -271,7 +271,60 @@ const Template kTemplates[] = {
      " %y = attention(%q, %k, %v) {scale=0.1} : HALF[1,80,128]\n return %y\n}"},
 };
 
+constexpr const char* kVolumesLast = "{0, 2, 3, 4, 1}";
+constexpr const char* kLinesLast = "{0, 2, 1}";
+
+const Template kLibraryConvolutions[] = {
+    {"groups",
+     "graph g(%x: HALF[N,64,9,7], %w: HALF[32,16,3,3], %b: HALF[32]) {\n"
+     " %y = convolution(%x, %w, %b) {stride=[1, 2], padding=[1, 0], dilation=[1, 1], groups=4} : "
+     "HALF[N,32,9,3]\n"
+     " return %y\n}",
+     {{"N", 3}},
+     0,
+     {kChannelsLast, kChannelsLast, "", kChannelsLast}},
+    {"groups_of_four_unaligned",
+     "graph g(%x: HALF[2,32,8,8], %w: HALF[64,4,3,3]) {\n"
+     " %y = convolution(%x, %w) {stride=[1, 1], padding=[2, 2], dilation=[2, 2], groups=8} : HALF[2,64,8,8]\n"
+     " return %y\n}",
+     {},
+     1,
+     {kChannelsLast, kChannelsLast, kChannelsLast}},
+    {"odd_channels",
+     "graph g(%x: HALF[2,5,11,9], %w: HALF[13,5,3,2], %b: HALF[13]) {\n"
+     " %y = convolution(%x, %w, %b) {stride=[1, 1], padding=[1, 1], dilation=[1, 1]} : HALF[2,13,11,10]\n"
+     " return %y\n}",
+     {},
+     0,
+     {kChannelsLast, kChannelsLast, "", kChannelsLast}},
+    {"volumes",
+     "graph g(%x: HALF[N,16,5,9,7], %w: HALF[24,16,3,3,3], %b: HALF[24]) {\n"
+     " %y = convolution(%x, %w, %b) {stride=[1, 2, 1], padding=[1, 1, 0], dilation=[1, 1, 2]} : "
+     "HALF[N,24,5,5,3]\n"
+     " return %y\n}",
+     {{"N", 2}},
+     0,
+     {kVolumesLast, kVolumesLast, "", kVolumesLast}},
+    {"volumes_of_groups",
+     "graph g(%x: HALF[1,32,4,6,6], %w: HALF[32,8,2,3,3]) {\n"
+     " %y = convolution(%x, %w) {stride=[2, 1, 1], padding=[0, 1, 1], dilation=[1, 1, 1], groups=4} : "
+     "HALF[1,32,2,6,6]\n"
+     " return %y\n}",
+     {},
+     0,
+     {kVolumesLast, kVolumesLast, kVolumesLast}},
+    {"lines",
+     "graph g(%x: HALF[2,16,S], %w: HALF[24,16,3], %b: HALF[24]) {\n"
+     " %y = convolution(%x, %w, %b) {stride=[1], padding=[1], dilation=[1]} : HALF[2,24,S]\n"
+     " return %y\n}",
+     {{"S", 50}},
+     0,
+     {kLinesLast, kLinesLast, "", kLinesLast}},
+};
+
 }  // namespace
+
+std::span<const Template> library_convolution_graphs() { return kLibraryConvolutions; }
 
 void PrintTo(const Template& test, std::ostream* out) { *out << test.name; }
 

@@ -22,5 +22,7 @@ struct Template {
 void PrintTo(const Template& test, std::ostream* out);
 
 std::span<const Template> templates();
+// Convolutions that have none, but that cuDNN computes.
+std::span<const Template> library_convolution_graphs();
 
 }  // namespace ingot::core::cuda

@@ -12,7 +12,7 @@
 #include "backends/cuda/compile/backend.h"
 #include "backends/cuda/compile/contraction_rules.h"
 #include "backends/cuda/compile/depthwise.h"
-#include "backends/cuda/compile/library_product.h"
+#include "backends/cuda/compile/library_kernel.h"
 #include "backends/cuda/execute/execute.h"
 #include "backends/cuda/kernel_abi.h"
 #include "engine/engine_data.h"
@@ -27,6 +27,9 @@
 #include "tests/support/long_mode.h"
 
 namespace ingot::core::cuda {
+
+void PrintTo(const Library* library, std::ostream* out) { *out << library->files.name; }
+
 namespace {
 
 using core::test::Storage;
@@ -181,12 +184,15 @@ TEST_P(CudaTemplates, AreAsTheInterpreterSays) {
   }
 }
 
-TEST_P(CudaTemplates, ByTheLibraryAreAsTheInterpreterSays) {
+class CudaLibraries : public ::testing::TestWithParam<std::tuple<Template, const Library*>> {};
+
+TEST_P(CudaLibraries, AreAsTheInterpreterSays) {
+  const auto& [graph_text, library] = GetParam();
   if (test::nvrtc() == nullptr || test::gpu() == nullptr) GTEST_SKIP() << "there is no GPU, or no NVRTC";
-  if (library_version() == 0) GTEST_SKIP() << "there is no cuBLASLt";
+  if (library_version(*library) == 0) GTEST_SKIP() << "there is no " << library->files.name;
   for (const char* dtype : {"f16", "bf16", "f32"}) {
     SCOPED_TRACE(dtype);
-    const Graph graph = graph_of(GetParam(), dtype);
+    const Graph graph = graph_of(graph_text, dtype);
     const Node& node = *graph.nodes().back();
     const bool is_float = node.operand_type(0).dtype == DType::kF32;
     const Target target{.backend = "cuda",
@@ -195,12 +201,14 @@ TEST_P(CudaTemplates, ByTheLibraryAreAsTheInterpreterSays) {
                         .numerics = is_float ? Target::Numerics::kFast : Target::Numerics::kDefault};
     std::vector<LoweredStep> steps =
         with_each_kernel(std::move(backend().lower(node, graph.symbols, target)[0]));
-    std::erase_if(steps,
-                  [](const LoweredStep& step) { return !step.kernel()->tactic.starts_with("cuBLASLt"); });
+    std::erase_if(steps, [&](const LoweredStep& step) {
+      return !step.kernel()->tactic.starts_with(library->files.name);
+    });
+    if (steps.empty()) continue;
     core::test::Check check{.low = 0, .high = 1};
     if (is_float) check.relative = 2e-3;
-    compare(GetParam(), node, std::move(steps),
-            core::test::make_storages(node.op->lower(node), GetParam().symbols, check, {}), check);
+    compare(graph_text, node, std::move(steps),
+            core::test::make_storages(node.op->lower(node), graph_text.symbols, check, {}), check);
   }
 }
 
@@ -270,6 +278,19 @@ TEST(CudaAttention, WithoutQueriesOrHeadsIsLowered) {
 
 INSTANTIATE_TEST_SUITE_P(All, CudaTemplates, ::testing::ValuesIn(templates().begin(), templates().end()),
                          [](const auto& info) { return std::string(info.param.name); });
+
+std::string name_with_library(const ::testing::TestParamInfo<std::tuple<Template, const Library*>>& info) {
+  return fmt::format("{}_by_{}", std::get<0>(info.param).name, std::get<1>(info.param)->files.name);
+}
+INSTANTIATE_TEST_SUITE_P(All, CudaLibraries,
+                         ::testing::Combine(::testing::ValuesIn(templates().begin(), templates().end()),
+                                            ::testing::ValuesIn(kLibraries)),
+                         name_with_library);
+INSTANTIATE_TEST_SUITE_P(Convolutions, CudaLibraries,
+                         ::testing::Combine(::testing::ValuesIn(library_convolution_graphs().begin(),
+                                                                library_convolution_graphs().end()),
+                                            ::testing::Values(&kCudnn)),
+                         name_with_library);
 
 }  // namespace
 }  // namespace ingot::core::cuda

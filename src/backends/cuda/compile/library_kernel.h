@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Library calls as tactics beside kernels of our own.
+#pragma once
+
+#include <string_view>
+
+#include "backends/backend.h"
+#include "backends/cuda/images/library_call.h"
+
+namespace ingot::core::cuda {
+
+// The version of the library here, opened at the first use; 0: there is none, or it is too old.
+int64_t library_version(const Library& library);
+
+// `launch` as a way to compute `node`.
+LoweredKernel library_kernel(const Library& library, const Node& node, std::string_view architecture,
+                             Launch launch);
+
+}  // namespace ingot::core::cuda
