@@ -60,12 +60,14 @@ std::shared_ptr<const PreparedCall> LibraryPlans::make(const Launch& launch, std
   if (called_library(launch) == &kCudnn) {
     const Cudnn* library = find_cudnn(&reason);
     LibraryHandle& handle = open(kCudnn, library, reason, convolutions_);
+    const std::scoped_lock lock(handle.mutex);
     return std::make_shared<LibraryConvolution>(*library, handle,
                                                 ConvolutionShape(launch, sizes.data(), alignment),
                                                 choice_of(launch, library->version), sizes[kScratchBytes]);
   }
   const CublasLt* library = find_cublaslt(&reason);
   LibraryHandle& handle = open(kCublasLt, library, reason, products_);
+  const std::scoped_lock lock(handle.mutex);
   return std::make_shared<LibraryProduct>(*library, handle,
                                           product_shape(launch, sizes, alignment, library->version));
 }
