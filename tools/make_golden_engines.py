@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import copy
 import gzip
+import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +24,17 @@ import torch
 
 COMPATIBILITY = Path(__file__).resolve().parents[1] / "tests/compatibility"
 sys.path.insert(0, str(COMPATIBILITY))
-from golden_models import MODELS, SEVERAL_LEVELS, Golden, make  # noqa: E402
+from golden_models import MODELS, RANKS, RANKS_FORMAT, SEVERAL_LEVELS, Golden, Ranked, make  # noqa: E402
+
+_AS_RANK = "--rank"
 
 
 def export(golden: Golden) -> torch.export.ExportedProgram:
     model = copy.deepcopy(golden.model)
-    program = torch.export.export(model, golden.calls[0], dynamic_shapes=golden.dynamic_shapes)
+    return without_paths(torch.export.export(model, golden.calls[0], dynamic_shapes=golden.dynamic_shapes))
+
+
+def without_paths(program: torch.export.ExportedProgram) -> torch.export.ExportedProgram:
     for module in program.graph_module.modules():
         for node in getattr(module, "graph", torch.fx.Graph()).nodes:
             node.meta.pop("stack_trace", None)  # has paths of this machine
@@ -81,12 +88,57 @@ def write(name: str, folder: Path) -> None:
     print(f"{folder.name}/{name}: {len(packed)} bytes")
 
 
+def write_ranks(folder: Path) -> None:
+    """By two processes, which build the same engine at the same time."""
+    with tempfile.TemporaryDirectory() as store:
+        command = [sys.executable, __file__, str(folder), _AS_RANK]
+        ranks = [subprocess.Popen([*command, str(rank), f"{store}/ranks"]) for rank in range(2)]
+        codes = [rank.wait() for rank in ranks]
+        if any(codes):
+            raise SystemExit("a rank has failed")
+
+
+@torch.no_grad()
+def build_as_rank(folder: Path, rank: int, store: str) -> None:
+    torch.distributed.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=2)
+    model, x = Ranked(rank).eval(), torch.randn(5, 6, generator=torch.Generator().manual_seed(1))
+    program = without_paths(torch.export.export(copy.deepcopy(model), (x,)))
+    engine = ingot.compile(
+        program, rank="all", strip_engine_weights=True, require_full_compilation=True, cpu="x86-64-v3"
+    ).engine
+    exact = copy.deepcopy(model).double()(x.double())
+    kept = {"call0.input0": x, "call0.eager0": model(x), "call0.exact0": exact}
+    torch.distributed.destroy_process_group()
+    if rank == 0:
+        packed = gzip.compress(engine.to_bytes(), compresslevel=9, mtime=0)
+        (folder / f"{RANKS}.ingot.gz").write_bytes(packed)
+        kept |= {f"weight.{name}": value for name, value in model.whole.items()}
+        np.savez_compressed(
+            folder / f"{RANKS}.npz", **{name: as_array(value) for name, value in kept.items()}
+        )
+        print(f"{folder.name}/{RANKS}: {len(packed)} bytes")
+
+
 def main() -> None:
+    given = Path(sys.argv[1] if len(sys.argv) > 1 else COMPATIBILITY)
+    if _AS_RANK in sys.argv:
+        build_as_rank(given, int(sys.argv[3]), sys.argv[4])
+    else:
+        write_all(given)
+
+
+def write_all(given: Path) -> None:
+    folder = given / f"format_{RANKS_FORMAT}"
+    if folder.exists():
+        print(f"{folder} exists: golden engines are written once per format")
+    else:
+        folder.mkdir(parents=True)
+        write_ranks(folder)
     for names in (MODELS, SEVERAL_LEVELS):
         first = make(next(iter(names)))
         content = ingot.build(export(first), **first.options).to_bytes()
         form = int.from_bytes(content[8:12], "little")
-        folder = Path(sys.argv[1] if len(sys.argv) > 1 else COMPATIBILITY) / f"format_{form}"
+        folder = given / f"format_{form}"
         if folder.exists():
             print(f"{folder} exists: golden engines are written once per format")
             continue

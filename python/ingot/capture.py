@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -58,13 +58,16 @@ class Capture:
     `inputs` has one entry per placeholder; `outputs` one per flat output (default: all for the user).
     """
 
-    def __init__(self, origin: str, outer: Capture | None = None) -> None:
-        """`outer`: of the graph around this one."""
+    def __init__(
+        self, origin: str, outer: Capture | None = None, groups: Mapping[str, str] | None = None
+    ) -> None:
+        """`outer`: of the graph around this one. `groups`: of ranks, that the program calls otherwise than torch does."""
         self.builder = outer.builder if outer is not None else _core.Builder(origin)
         self.ranges: dict[str, tuple[int, int]] = (
             outer.ranges if outer is not None else {}
         )  # of sizes' symbols
-        self.groups: set[str] = set()  # of ranks, that collectives name
+        self.groups: set[str] = set()  # of ranks, by the program's names
+        self._group_names: Mapping[str, str] = outer._group_names if outer is not None else groups or {}
         self.nodes: list[Node] = []  # position in the builder's program -> FX node
         self._ids: dict[Node, int | list[int]] = {}
         self._graphs: dict[Node, int] = {}
@@ -72,7 +75,7 @@ class Capture:
     def graph(
         self, module: GraphModule, inputs: Sequence[Input], outputs: Sequence[Output] | None = None
     ) -> None:
-        self.groups |= set(ranks.groups_in(module))
+        self.groups |= {self._group_name(name) for name in ranks.groups_in(module)}
         placeholders = iter(inputs)
         for node in module.graph.nodes:
             if node.op == "placeholder":
@@ -169,6 +172,8 @@ class Capture:
             return
         arguments: list[tuple] = []
         for name, value in _named_arguments(node):
+            if name in ranks.GROUP_ARGUMENTS:
+                value = self._group_name(value) if isinstance(value, str) else [*map(self._group_name, value)]
             arguments += self._flat(value, name)
         example = node.meta.get("val")
         several = isinstance(example, (tuple, list))
@@ -183,6 +188,9 @@ class Capture:
         values = node.args[0] if isinstance(node.args[0], (tuple, list)) else [node.args[0]]
         for value, what in zip(values, outputs or [Output()] * len(values), strict=True):
             self.builder.output(self._flat(value), what.kind, what.target)
+
+    def _group_name(self, name: str) -> str:
+        return self._group_names.get(name, name)
 
     # ---- arguments ----
     def _flat(self, value: Any, name: str = "") -> list[tuple]:

@@ -81,7 +81,7 @@ def compile_graph(
     options = {name: text for name, text in settings.compiler.items() if name != "shapes"}
     builder = PartBuilder(replace(settings, compiler=options), like, {})
     while True:
-        capture = Capture(f"torch {torch.__version__}")
+        capture = Capture(f"torch {torch.__version__}", groups=settings.groups)
         capture.graph(module, inputs, outputs)
         prepare(capture)
         for name in unified.constants:

@@ -12,6 +12,7 @@ from torch.fx import Graph, GraphModule, Node
 from torch.fx.passes.split_module import split_module
 
 from ingot.capture import target_name
+from ingot.rank_numbers import consumer_of, copy_to_users, is_rank_number
 from ingot.settings import Settings
 from ingot.views import keeps_order
 
@@ -78,10 +79,12 @@ def lift_numbers(module: GraphModule) -> None:
 
 def partition(module: GraphModule, refused: Iterable[Node], settings: Settings) -> list[Part]:
     """All calls of the graph, in execution order."""
+    copy_to_users(module)
     calls = [node for node in module.graph.nodes if node.op == "call_function"]
     runs: list[tuple[Place, list[Node]]] = []
     for node in calls:
-        in_torch = node in refused or is_number(node) or asserts_number(node)
+        caller = consumer_of(node) if is_rank_number(node) else node
+        in_torch = caller in refused or is_number(caller) or asserts_number(caller) or caller.op == "output"
         place = Place.TORCH if in_torch else Place.ENGINE
         if keeps_order(node):
             place = runs[-1][0] if runs else Place.TORCH  # not worth an engine of its own

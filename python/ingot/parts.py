@@ -133,7 +133,7 @@ def _engine_of(
         else Input(InputRole.USER, placeholder.name)  # its name in the whole graph
         for placeholder, argument in zip(placeholders, call.node.args, strict=True)
     ]
-    capture = Capture(f"torch {torch.__version__}")
+    capture = Capture(f"torch {torch.__version__}", groups=settings.groups)
     capture.graph(call.graph, inputs)
     settings = one_program.settings_of_part(settings, inputs)
     own_names = {what.name for what in inputs}

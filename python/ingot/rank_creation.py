@@ -46,7 +46,7 @@ def replace(
         else _filled(node, values, constants, shape, sizes, call)
     )
     made = call(aten._to_copy.default, made, dtype=dtype)
-    made.meta["val"] = node.meta["val"]
+    made.meta.update(node.meta)  # its line too
     node.replace_all_uses_with(made)
     node.graph.erase_node(node)
 
@@ -60,7 +60,7 @@ def _range(
     if node.meta["val"].dtype.is_floating_point or not is_whole or step in values:
         raise refusal(node, "a range of other than integers, or with another step, depends on the rank")
     count = shape[0]
-    made = call(aten.arange.default, sizes.node(count))
+    made = call(aten.arange.default, sizes.node(count), device=node.meta["val"].device)
     if step is not None and len(node.args) > step and node.args[step] != 1:
         made = call(aten.mul.Tensor, made, node.args[step])
     if begins in values:

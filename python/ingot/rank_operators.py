@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ingot::size_of_rank(Tensor rank, int[] sizes) -> SymInt: an entry of a table with one size per rank (docs/design/043)."""
+"""ingot::size_of_rank: a number of which each rank has its own (docs/design/043).
+
+`sizes` is a row-major table over this rank's positions in the groups, which have `ranks` ranks each.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +11,15 @@ from collections.abc import Sequence
 import torch
 
 _library = torch.library.Library("ingot", "FRAGMENT")
-_library.define("size_of_rank(Tensor rank, int[] sizes) -> SymInt")
+_library.define("size_of_rank(str[] group_names, int[] ranks, int[] sizes) -> SymInt")
 
 
 @torch.library.impl(_library, "size_of_rank", "CompositeExplicitAutograd")
-def _size_of_rank(rank: torch.Tensor, sizes: Sequence[int]) -> int:
-    return sizes[int(rank)]
+def _size_of_rank(group_names: Sequence[str], ranks: Sequence[int], sizes: Sequence[int]) -> int:
+    """Where torch runs it: by torch's groups."""
+    from torch.distributed.distributed_c10d import _resolve_process_group
+
+    entry = 0
+    for name, count in zip(group_names, ranks, strict=True):
+        entry = entry * count + _resolve_process_group(name).rank()
+    return sizes[entry]

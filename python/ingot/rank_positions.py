@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Positions of slices that depend on the rank, for rank="all": slices become gathers at positions that the program computes.
+"""Positions of slices that depend on the rank, for rank="all".
 
-A slice at 8 * rank takes rows 8 * rank + 0, 1, 2, ..., where the first position comes from a constant with one element per rank, and the
-number of rows from `rank_sizes` if that differs too.
+They are sizes of `rank_sizes` like others: a slice at 8 * rank stays a slice, which costs nothing. Only of every other element, or of
+fewer still, as many as the rank has, it becomes a gather.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 import operator
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -54,43 +55,72 @@ def is_part(node: Node) -> bool:
     )
 
 
-def replace(node: Node, values: Values, constants: Any, shape_of: Callable[[Node], list], sizes: Any) -> None:
-    """The node's users get what the gather returns. `constants`: of all ranks; `shape_of`: a node's sizes on them; `sizes`: as nodes."""
-    call = Calls(node, _fake_mode(node))
+@dataclass
+class Positions:
+    """Where a node takes or writes elements, on each rank."""
+
+    dim: int
+    step: int
+    starts: list[int]
+    ends: list[int]  # one after the last element
+    counts: list[int]
+
+    @property
+    def is_slice(self) -> bool:
+        """Whether a slice at positions that the program computes is right: not if its length were a quotient."""
+        return self.step == 1 or len(set(self.counts)) == 1
+
+    def vectors(self) -> list[list[int]]:
+        """What the node needs to be a size."""
+        return [self.starts, self.ends] if self.is_slice else [self.counts]
+
+
+def positions_of(node: Node, values: Values, shape_of: Callable[[Node], list]) -> Positions:
+    """`shape_of`: a node's sizes on all ranks."""
     tensor, dim = _tensor_and_dim(node)
     step = _argument(node, 4, 1) if node.target is aten.slice.Tensor else 1
     step = _argument(node, 5, 1) if node.target is aten.slice_scatter.default else step
     starts = _starts(node, values, shape_of(tensor)[dim])
     counts = [1] * len(starts) if _is_single(node) else shape_of(_elements(node))[dim]
-    if node.target is aten.slice.Tensor and step == 1 and not any(starts):
-        node.args, node.kwargs = (tensor, dim, 0, sizes.node(counts)), {}
-        return
-    if len(set(counts)) == 1:
-        offsets = constants.positions([step * k for k in range(counts[0])])
-    else:
-        offsets = call(aten.mul.Tensor, call(aten.arange.default, sizes.node(counts)), step)
-    positions = call(aten.add.Tensor, offsets, constants.of(starts))
-    if node.target in (aten.slice_scatter.default, aten.select_scatter.default):
-        source = node.args[1]
-        if node.target is aten.select_scatter.default:
-            source = call(aten.unsqueeze.default, source, dim)
-        result = call(aten.index_copy.default, tensor, dim, positions, source)
-    else:
-        result = call(aten.index_select.default, tensor, dim, positions)
-        if _is_single(node):
-            result = call(aten.squeeze.dim, result, dim)
-    result.meta["val"] = node.meta["val"]
-    node.replace_all_uses_with(result)
+    ends = [start + max(step * (count - 1) + 1, 0) for start, count in zip(starts, counts, strict=True)]
+    return Positions(dim, step, starts, ends, counts)
+
+
+def replace(node: Node, found: Positions, constants: Any, sizes: Any) -> None:
+    """The node's users get the same elements on each rank. `constants`: of all ranks; `sizes`: as nodes."""
+    made = _slice(node, found, sizes) if found.is_slice else _gather(node, found, constants, sizes)
+    made.meta.update(node.meta)  # its line too
+    node.replace_all_uses_with(made)
     node.graph.erase_node(node)
+
+
+def _slice(node: Node, found: Positions, sizes: Any) -> Node:
+    first, end = sizes.node(found.starts), sizes.node(found.ends)
+    is_write = node.target in (aten.slice_scatter.default, aten.select_scatter.default)
+    operands = node.args[:2] if is_write else (_tensor(node),)
+    if _is_single(node):
+        target = aten.select_scatter.default if is_write else aten.select.int
+        places: tuple[Any, ...] = (found.dim, first)
+    else:
+        target = aten.slice_scatter.default if is_write else aten.slice.Tensor
+        places = (found.dim, first, end, found.step)
+    with node.graph.inserting_before(node):
+        return node.graph.call_function(target, (*operands, *places))
+
+
+def _gather(node: Node, found: Positions, constants: Any, sizes: Any) -> Node:
+    call = Calls(node, node.meta["val"].fake_mode)
+    indices = call(aten.arange.default, sizes.node(found.counts), device=node.meta["val"].device)
+    offsets = call(aten.mul.Tensor, indices, found.step)
+    positions = call(aten.add.Tensor, offsets, constants.of(found.starts))
+    if node.target is aten.slice_scatter.default:
+        return call(aten.index_copy.default, _tensor(node), found.dim, positions, node.args[1])
+    return call(aten.index_select.default, _tensor(node), found.dim, positions)
 
 
 def _elements(node: Node) -> Node:
     """What is taken, or written."""
     return node.args[1] if node.target is aten.slice_scatter.default else node
-
-
-def _fake_mode(node: Node) -> Any:
-    return node.meta["val"].fake_mode
 
 
 class Calls:
@@ -108,16 +138,19 @@ class Calls:
         return made
 
 
-def _tensor_and_dim(node: Node) -> tuple[Node, int]:
+def _tensor(node: Node) -> Node:
     """What the node takes elements of, or writes them into."""
+    return node.args[0].args[0] if node.target is operator.getitem else node.args[0]
+
+
+def _tensor_and_dim(node: Node) -> tuple[Node, int]:
     if node.target is operator.getitem:
         parts = node.args[0]
-        position = 1 if parts.target is aten.unbind.int else 2
-        tensor, dim = parts.args[0], _argument(parts, position, 0)
+        dim = _argument(parts, 1 if parts.target is aten.unbind.int else 2, 0)
     else:
         is_scatter = node.target in (aten.slice_scatter.default, aten.select_scatter.default)
-        tensor, dim = node.args[0], _argument(node, 2 if is_scatter else 1, 0)
-    return tensor, dim % len(_sizes(tensor))
+        dim = _argument(node, 2 if is_scatter else 1, 0)
+    return _tensor(node), dim % len(_sizes(_tensor(node)))
 
 
 def _argument(node: Node, position: int, default: int) -> Any:

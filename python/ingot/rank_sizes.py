@@ -1,20 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sizes that depend on the rank, for rank="all": sums of symbols, of which a table has one value per rank.
 
-Sizes of a program are vectors with one entry per rank: (8, 8, 8, 7) rows of a weight, (2, 2, 2, 1) heads. All of them are whole
-combinations of a few vectors, of which each becomes a symbol; equal sizes then are equal expressions: 8 * (1 + s) and 8 + 8 * s.
+Sizes of a program are vectors with one entry per rank that shows its trace: (8, 8, 8, 7) rows of a weight, (2, 2, 2, 1) heads. All of
+them are whole combinations of a few vectors, of which each becomes a symbol; equal sizes then are equal expressions: 8 * (1 + s) and
+8 + 8 * s.
 """
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import torch
 from torch.fx import Node
 
-Vector = Sequence[int]  # one entry per rank
+from ingot import rank_operators  # noqa: F401
+from ingot.rank_places import Places, Vector
 
 
 class Basis:
@@ -64,14 +66,30 @@ def _pivot(row: Sequence[int]) -> int:
     return next(k for k, entry in enumerate(row) if entry)
 
 
+class Symbols:
+    """One per vector of the basis, for all graphs of a program."""
+
+    def __init__(self, vectors: Iterable[Vector], fake: Any, places: Places) -> None:
+        self.basis, self.places = Basis(vectors), places
+        self.values = [new_size(fake) for _ in self.basis.tables]
+
+
+def new_size(fake: Any) -> torch.SymInt:
+    value = fake.shape_env.create_unbacked_symint()
+    torch._check(value >= 0)
+    return value
+
+
 class Sizes:
     """The sizes of a graph, as expressions and as nodes that compute them before `first`."""
 
-    def __init__(self, vectors: Iterable[Vector], first: Node, fake: Any, rank: Callable[[], Node]) -> None:
-        self._basis = Basis(vectors)
+    def __init__(self, symbols: Symbols, first: Node, fake: Any) -> None:
+        self._basis, self._places = symbols.basis, symbols.places
         self._first, self._fake = first, fake
         self._nodes: dict[tuple[int, ...], Node] = {}
-        self._symbols = [self._symbol(table, rank()) for table in self._basis.tables]
+        self._symbols = [
+            self._symbol(*entry) for entry in zip(self._basis.tables, symbols.values, strict=True)
+        ]
 
     def expression(self, vector: Vector) -> int | torch.SymInt:
         constant, coefficients = self._basis.combination(vector)
@@ -97,10 +115,9 @@ class Sizes:
         with self._fake:
             return torch.empty_strided(sizes, strides, dtype=like.dtype, device=like.device)
 
-    def _symbol(self, table: list[int], rank: Node) -> Node:
-        node = self._call(torch.ops.ingot.size_of_rank.default, rank, table)
-        node.meta["val"] = self._fake.shape_env.create_unbacked_symint()
-        torch._check(node.meta["val"] >= 0)
+    def _symbol(self, table: list[int], value: torch.SymInt) -> Node:
+        node = self._call(torch.ops.ingot.size_of_rank.default, *self._places.table(table))
+        node.meta["val"] = value
         return node
 
     def _sum(self, constant: int, coefficients: Sequence[int]) -> Node:

@@ -17,6 +17,8 @@ from ingot import compat, ranks
 from ingot.capture import DTYPES, Input, attribute_of, target_name
 from ingot.errors import UserError
 from ingot.kinds import InputRole
+from ingot.rank_bodies import Body, graphs_of
+from ingot.rank_places import Places, comparing_group, own_groups, places_of
 from ingot.source import line_of
 
 Row = dict[str, Any]  # what one node of a trace is: all but the keys of _OWN has to be the same on all ranks
@@ -35,13 +37,20 @@ class Differences:
     )  # of each tensor of the value, each dim
     contents: dict[Node, list[torch.Tensor]] = field(default_factory=dict)  # of constants and integer buffers
 
+    @property
+    def are_any(self) -> bool:
+        return bool(self.scalars or self.sizes or self.contents)
 
-def compare(module: GraphModule, inputs: Sequence[Input], group: Any) -> Differences:
-    """UserError INGOT-U359 names the first node in which they differ in anything else."""
-    nodes = list(module.graph.nodes)
-    traces = [
-        json.loads(text) for text in ranks.shared_texts(group, json.dumps(_rows(module, nodes, inputs)))
-    ]
+
+def compare(
+    bodies: Sequence[Body], inputs: Sequence[Input], names: Sequence[str]
+) -> tuple[Differences, Places]:
+    """`names`: of the program's groups. UserError INGOT-U359 names the first node in which traces differ in anything else."""
+    group = comparing_group(names)
+    nodes = [node for body in bodies for node in body.nodes]
+    own = {"groups": own_groups(names), "rows": _rows(bodies, inputs, names)}
+    shown = [json.loads(text) for text in ranks.shared_texts(group, json.dumps(own))]
+    traces = [each["rows"] for each in shown]
     found = Differences()
     differing = []
     for node, *rows in zip(nodes, *traces, strict=False):
@@ -58,9 +67,30 @@ def compare(module: GraphModule, inputs: Sequence[Input], group: Any) -> Differe
     for rank, trace in enumerate(traces):
         if len(trace) != len(traces[0]):
             raise refusal(nodes[-1], f"rank 0 has {len(traces[0])} nodes and rank {rank} has {len(trace)}")
+    places = places_of([each["groups"] for each in shown], group.rank(), group)
+    for node in differing:
+        if node.graph is not bodies[0].module.graph:
+            raise refusal(node, "a constant in a branch has other elements")
     if differing:
-        found.contents = _contents(module, inputs, differing, group)
-    return found
+        found.contents = _contents(bodies[0].module, inputs, differing, group)
+    _require_places(found, places)
+    return found, places
+
+
+def _require_places(found: Differences, places: Places) -> None:
+    """What differs has to follow from the positions in the program's groups: contexts know no others."""
+    values: list[tuple[Node, Sequence[Any]]] = []
+    for node, scalars in found.scalars.items():
+        values += [(node, vector) for vector in scalars.values()]
+    for node, shapes in found.sizes.items():
+        values += [(node, vector) for shape in shapes for vector in shape]
+    for node, contents in found.contents.items():
+        values.append((node, [_digest(content) for content in contents]))
+    for node, vector in values:
+        if places.axes_of(vector) is None:
+            names = ", ".join(f"'{axis.name}'" for axis in places.axes)
+            what = f"it differs between ranks that have the same position in each group ({names})"
+            raise refusal(node, what)
 
 
 def refusal(node: Node, what: str, advice: str = 'let each rank build its own engine: leave out rank="all"') -> UserError:  # fmt: skip
@@ -94,23 +124,27 @@ def tensors_of(value: Any) -> list[torch.Tensor]:
 
 
 # ---- what a trace is ----
-def _rows(module: GraphModule, nodes: Sequence[Node], inputs: Sequence[Input]) -> list[Row]:
-    positions = {node: position for position, node in enumerate(nodes)}
-    given = iter(inputs)
-    return [
-        _row(module, node, positions, next(given, None) if node.op == "placeholder" else None)
-        for node in nodes
-    ]
+def _rows(bodies: Sequence[Body], inputs: Sequence[Input], names: Sequence[str] = ()) -> list[Row]:
+    rows = []
+    for body in bodies:
+        given = iter(inputs if body.outer is None else ())
+        positions = {node: f"%{position}" for position, node in enumerate(body.nodes)}
+        groups = {name: f"group {position}" for position, name in enumerate(names)}
+        for node in body.nodes:
+            own = next(given, None) if node.op == "placeholder" else None
+            rows.append(_row(body.module, node, {**positions, **groups}, own))
+    return rows
 
 
-def _row(module: GraphModule, node: Node, positions: dict[Node, int], given: Input | None) -> Row:
+def _row(module: GraphModule, node: Node, names: Mapping[Any, str], given: Input | None) -> Row:
+    """`names`: of nodes, and of groups, which ranks have other names for."""
     scalars: list[float] = []
 
     def keep(scalar: float) -> str:
         scalars.append(scalar)
         return type(scalar).__name__
 
-    arguments = walk((node.args, node.kwargs), keep, lambda other: f"%{positions[other]}")
+    arguments = walk(_with_names(node, names), keep, names.__getitem__)
     row: Row = {
         "operator": node.op,
         "arguments": repr(arguments),
@@ -131,8 +165,29 @@ def _row(module: GraphModule, node: Node, positions: dict[Node, int], given: Inp
         row["content"] = "" if _is_weight(given) else _digest(given.data)
     elif node.op == "get_attr":
         data = attribute_of(module, node.target)
-        row["value" if isinstance(data, GraphModule) else "content"] = _digest(data)
+        row["value" if isinstance(data, GraphModule) else "content"] = _content_of(node, data)
     return row
+
+
+def _with_names(node: Node, names: Mapping[Any, str]) -> tuple[Any, Any]:
+    """The arguments, with the program's names of groups."""
+    schema = getattr(node.target, "_schema", None)
+    slots = [
+        slot
+        for k, argument in enumerate(getattr(schema, "arguments", ()))
+        for slot in (k, argument.name)
+        if argument.name in ranks.GROUP_ARGUMENTS
+    ]
+
+    def renamed(slot: int | str, value: Any) -> Any:
+        if slot not in slots:
+            return value
+        return (
+            names.get(value, value) if isinstance(value, str) else [names.get(name, name) for name in value]
+        )
+
+    args = tuple(renamed(k, value) for k, value in enumerate(node.args))
+    return args, {name: renamed(name, value) for name, value in node.kwargs.items()}
 
 
 def _is_weight(given: Input) -> bool:
@@ -142,11 +197,16 @@ def _is_weight(given: Input) -> bool:
     return given.data.is_floating_point() or given.data.is_complex()
 
 
+def _content_of(node: Node, data: Any) -> str:
+    """Of a graph whose nodes have rows of their own, nothing."""
+    is_compared = any(node in graphs_of(user) for user in node.users)
+    return "" if isinstance(data, GraphModule) and is_compared else _digest(data)
+
+
 def _digest(data: Any) -> str:
     """Of a nested graph, all that it is: its scalars cannot differ either."""
     if isinstance(data, GraphModule):
-        rows = _rows(data, list(data.graph.nodes), [])
-        return hashlib.sha256(json.dumps(rows).encode()).hexdigest()
+        return hashlib.sha256(json.dumps(_rows([Body(data)], [])).encode()).hexdigest()
     return hashlib.sha256(_bytes(data)).hexdigest() if isinstance(data, torch.Tensor) else ""
 
 

@@ -31,8 +31,8 @@ aten = torch.ops.aten
 
 def fill_up(
     node: Node, given: Input, shape: Sequence[Vector], first: Node, sizes: Sizes
-) -> tuple[Input, str]:
-    """The input and its entry of `shards`; users of the placeholder get a slice of it."""
+) -> tuple[Input, str, Vector]:
+    """The input, its entry of `shards`, and the sizes; users of the placeholder get a slice of it."""
     axes = [axis for axis, vector in enumerate(shape) if len(set(vector)) > 1]
     if len(axes) > 1 or given.data is None:
         raise refusal(node, "a weight has other sizes along several axes")
@@ -46,8 +46,7 @@ def fill_up(
         part = first.graph.call_function(aten.slice.Tensor, (node, axis, 0, size))
     part.meta["val"] = own
     node.replace_all_uses_with(part, delete_user_cb=lambda user: user is not part)
-    entry = f"{given.name}:{axis}/{'+'.join(map(str, shape[axis]))}"
-    return replace(given, filled=_filled(given.data, largest)), entry
+    return replace(given, filled=_filled(given.data, largest)), f"{given.name}:{axis}", shape[axis]
 
 
 def filled_up(node: Node, given: Input) -> Input:
@@ -67,7 +66,7 @@ def _filled(data: torch.Tensor, shape: Sequence[int]) -> torch.Tensor:
         return filled
 
 
-def move_slices(module: GraphModule, sizes: Sizes) -> None:
+def move_slices(module: GraphModule) -> None:
     """Linear layers multiply by the filled weights: what they make too much is cut off, and what they read is filled up."""
     for node in list(module.graph.nodes):
         if node.op != "call_function" or node.target is not aten.linear.default:

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from ingot.settings import Settings
 
 DEADLINE = 60.0  # seconds
-_NAMESPACES = ("_c10d_functional::", "_c10d_functional_autograd::")
+NAMESPACES = ("_c10d_functional::", "_c10d_functional_autograd::")  # of collectives
+GROUP_ARGUMENTS = ("group_name", "group_names")
+_NAMED = (*NAMESPACES, "ingot::size_of_rank")
 
 
 def settings_for(module: GraphModule, settings: Settings) -> Settings:
@@ -35,20 +37,20 @@ def settings_for(module: GraphModule, settings: Settings) -> Settings:
 
 
 def groups_in(module: GraphModule) -> Iterator[str]:
-    """The names of groups in calls of functional collectives, also in those of nested graphs."""
+    """The names of groups in calls of functional collectives and sizes of ranks, also in those of nested graphs."""
     for child in module.modules():
         for node in getattr(getattr(child, "graph", None), "nodes", ()):
             schema = getattr(node.target, "_schema", None)
-            if schema is None or not schema.name.startswith(_NAMESPACES):
+            if schema is None or not schema.name.startswith(_NAMED):
                 continue
             position = next(
-                (k for k, argument in enumerate(schema.arguments) if argument.name == "group_name"), None
+                (k for k, argument in enumerate(schema.arguments) if argument.name in GROUP_ARGUMENTS), None
             )
             if position is None:
                 continue
-            given = node.args[position] if position < len(node.args) else node.kwargs.get("group_name")
-            if isinstance(given, str):
-                yield given
+            name = schema.arguments[position].name
+            given = node.args[position] if position < len(node.args) else node.kwargs.get(name)
+            yield from [given] if isinstance(given, str) else given or []
 
 
 def connect_engine(engine: _core.Engine) -> None:
@@ -69,22 +71,35 @@ def rank_text(rank: int | Mapping[str, int] | None) -> str:
     if isinstance(rank, int):
         return str(rank)
     if rank is None:
-        distributed = sys.modules.get("torch.distributed")
-        if distributed is None or not distributed.is_available() or not distributed.is_initialized():
-            return ""  # the runtime knows other sources
-        rank = {group.group_name: group.rank() for group in distributed.distributed_c10d._world.pg_names}
+        rank = {}
+        for group in _torch_groups():  # the runtime knows other sources
+            rank[group.group_name] = group.rank()
+            if alias_of(group):
+                rank[alias_of(group)] = group.rank()
     return ",".join(f"{name}:{number}" for name, number in rank.items() if number >= 0)
 
 
-def _torch_group(name: str) -> Any:
-    """torch's process group of that name; None if there is none, or torch is not used."""
+def alias_of(group: Any) -> str:
+    """What the user called the group: the same on ranks that have other groups of that kind. "" if it is not the only one here."""
+    alias = group.group_desc
+    if alias in ("", "undefined", "default_pg"):
+        return ""
+    return alias if [each.group_desc for each in _torch_groups()].count(alias) == 1 else ""
+
+
+def _torch_groups() -> list[Any]:
+    """Those of this rank."""
     distributed = sys.modules.get("torch.distributed")
     if distributed is None or not distributed.is_available() or not distributed.is_initialized():
-        return None
-    try:
-        return distributed.distributed_c10d._resolve_process_group(name)
-    except (RuntimeError, KeyError, ValueError):
-        return None
+        return []
+    return list(distributed.distributed_c10d._world.pg_names)
+
+
+def _torch_group(name: str) -> Any:
+    """torch's process group of that name, or alias; None if there is none, or torch is not used."""
+    groups = _torch_groups()
+    by_name = {group.group_name: group for group in groups}
+    return by_name.get(name) or next((group for group in groups if alias_of(group) == name), None)
 
 
 class _Connections:
@@ -139,14 +154,17 @@ def at_work() -> Iterator[None]:
 
 def connected(name: str, group: Any, deadline: float, address: str | None = None) -> _core.Group:
     """The connections of a group of torch. All ranks call this, in the same order, before the first use and after a failure."""
-    known = _connections.groups.get(name)
+    known = _connections.groups.get(group.group_name)
     if known is not None and known[0] is group and known[1].is_usable():
-        return known[1]
-    count = _connections.next_of(name)
-    address = _shared_address(name, group, count, deadline, address)
-    made = joined(address, group.rank(), group.size(), name, deadline)
-    _connections.add(name, group, made)
-    _core.share_group(name, made)
+        made = known[1]
+    else:
+        count = _connections.next_of(group.group_name)
+        address = _shared_address(group.group_name, group, count, deadline, address)
+        made = joined(address, group.rank(), group.size(), group.group_name, deadline)
+        _connections.add(group.group_name, group, made)
+        _core.share_group(group.group_name, made)
+    if name != group.group_name:
+        _core.share_group(name, made)
     return made
 
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from torch.fx import Node
 
 _FRAME = re.compile(r'File "([^"]+)", line (\d+), in (\S+)')
+_GENERATED = "<eval_with_key>"  # and a number, which differs between processes
 _LIBRARY = (f"{os.sep}torch{os.sep}nn{os.sep}", f"{os.sep}torch{os.sep}_", f"{os.sep}torch{os.sep}fx{os.sep}")
 
 
@@ -33,6 +34,6 @@ def innermost(frames: Sequence[str]) -> str:
 
 
 def _innermost(trace: str) -> tuple[str, str, str]:
-    frames = _FRAME.findall(trace)
+    frames = [frame for frame in _FRAME.findall(trace) if not frame[0].startswith(_GENERATED)]
     own = [frame for frame in frames if not any(part in frame[0] for part in _LIBRARY)]
     return (own or frames or [("", "0", "")])[-1]

@@ -58,6 +58,7 @@ void rename(LoneNode& lone, const SymbolTable& symbols) {
     if (known == symbols.end()) continue;
     SymbolInfo info = known->second;
     if (info.upper_bound) info.upper_bound = substitute(*info.upper_bound, names);
+    info.by_rank.reset();  // a kernel takes its sizes, wherever they are from: programs share it
     lone.graph.symbols.emplace(own.symbol_name(), std::move(info));
   }
 }

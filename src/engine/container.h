@@ -72,7 +72,8 @@ struct Section : SectionInfo {
 };
 
 // The header and table as bytes, checksum included.
-std::vector<std::byte> write_header(const std::vector<Section>& sections, uint64_t file_length);
+std::vector<std::byte> write_header(const std::vector<Section>& sections, uint64_t file_length,
+                                    bool has_rank_sizes = false);
 
 // The same header with a signature.
 std::vector<std::byte> with_signature(Bytes header, const EngineSignature& signature);

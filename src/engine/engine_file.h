@@ -53,7 +53,10 @@ class EngineFile {
                                                 std::string_view cpu = {});
 
   const EngineData& data() const { return data_; }  // weights point into the mapping
-  uint32_t format() const { return data_.other_levels.empty() ? kEngineFormatVersion : kLevelsFormatVersion; }
+  uint32_t format() const {
+    if (has_rank_sizes(data_.main)) return kRanksFormatVersion;
+    return data_.other_levels.empty() ? kEngineFormatVersion : kLevelsFormatVersion;
+  }
   const std::vector<SectionInfo>& sections() const { return sections_; }
   Digest identity() const { return identity_; }  // SHA-256 over the section table
   const std::optional<EngineSignature>& signature() const { return signature_; }  // unchecked

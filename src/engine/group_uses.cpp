@@ -48,12 +48,24 @@ bool is_device_collective(const Step& step) {
 std::vector<GroupUse> groups_of(const EngineData& data) {
   std::vector<GroupUse> uses;
   for_each_collective(data.main, [&](const Program&, const Step& step) {
-    const GroupUse own{*group_of(step), number_of(step, "ranks", 0), number_of(step, "only_rank", -1)};
+    const GroupUse own{.name = *group_of(step),
+                       .ranks = number_of(step, "ranks", 0),
+                       .only_rank = number_of(step, "only_rank", -1)};
     const auto known = std::ranges::find(uses, own.name, &GroupUse::name);
     if (known == uses.end()) return uses.push_back(own);
     if (known->ranks == 0) known->ranks = own.ranks;
     if (known->only_rank == -1) known->only_rank = own.only_rank;
   });
+  for (const auto& [symbol, info] : data.main.symbols) {
+    if (!info.by_rank) continue;
+    for (const RankAxis& axis : info.by_rank->axes) {
+      const auto known = std::ranges::find(uses, axis.group, &GroupUse::name);
+      if (known == uses.end())
+        uses.push_back({.name = axis.group, .ranks = axis.ranks, .has_collectives = false});
+      else if (known->ranks == 0)
+        known->ranks = axis.ranks;
+    }
+  }
   return uses;
 }
 

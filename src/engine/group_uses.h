@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The groups of ranks that the collectives of an engine name.
+// The groups of ranks that the collectives and sizes of an engine name.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +11,15 @@
 
 namespace ingot::core {
 
-// What the collectives of one group have in common.
+// What the uses of one group have in common.
 struct GroupUse {
   std::string name;
-  int64_t ranks = 0;       // 0: any number
-  int64_t only_rank = -1;  // the only one that may run the program; -1: any
+  int64_t ranks = 0;            // 0: any number
+  int64_t only_rank = -1;       // the only one that may run the program; -1: any
+  bool has_collectives = true;  // otherwise only sizes depend on the rank in it
 };
 
-std::vector<GroupUse> groups_of(const EngineData& data);  // by first use
+std::vector<GroupUse> groups_of(const EngineData& data);  // of collectives by first use, then of sizes
 
 // Whether the step is a collective whose operand and result are on a device, which may do it without the
 // host. An attribute of the routine says so.

@@ -123,6 +123,15 @@ void write_arena(JsonWriter& json, const Program& program) {
   json.end_array();
 }
 
+// The groups, and a size for each combination of ranks in them, that of the last group changing fastest.
+void write_rank_sizes(JsonWriter& json, const RankSizes& table) {
+  json.key("by_rank").begin_object().key("groups").begin_object();
+  for (const RankAxis& axis : table.axes) json.field(axis.group, axis.ranks);
+  json.end_object().key("sizes").begin_array();
+  for (const int64_t size : table.sizes) json.value(size);
+  json.end_array().end_object();
+}
+
 void write_program(JsonWriter& json, const Program& program, const EngineData& engine) {
   const MemorySummary memory = memory_at_typical_sizes(program);
   json.begin_object()
@@ -133,7 +142,9 @@ void write_program(JsonWriter& json, const Program& program, const EngineData& e
   json.field("buffers", program.buffers.size()).key("symbols").begin_object();
   for (const auto& [symbol, info] : program.symbols) {
     json.key(symbol).begin_object().field("min", info.range.min).field("max", info.range.max);
-    json.field("typical", typical_size(info)).end_object();
+    json.field("typical", typical_size(info));
+    if (info.by_rank) write_rank_sizes(json, *info.by_rank);
+    json.end_object();
   }
   json.end_object().key("steps").begin_array();
   size_t span = 0;

@@ -2,7 +2,8 @@
 // A program as plain data: made by the planner, stored in the engine file, run by the executor.
 //
 // A program has buffers and steps. Steps run in order; each declares the buffers that it reads and writes.
-// Every size is a Dim over the program's symbols, and every symbol is bound by an input's dim or by a step.
+// Every size is a Dim over the program's symbols, and every symbol is bound by an input's dim, by the rank,
+// or by a step.
 #pragma once
 
 #include <algorithm>
@@ -65,7 +66,7 @@ struct StateStorage {  // state `index`
 // relations, so that the plan is valid for every value of the symbols
 // (docs/design/001-symbolic-memory-plans.md). All of them are smaller ids.
 struct ArenaStorage {
-  Dim bytes = 0;  // its size, a multiple of 64, over symbols that inputs bind
+  Dim bytes = 0;  // its size, a multiple of 64, over symbols that inputs or the rank bind
   std::vector<BufferId> above;
 };
 struct AliasStorage {  // the memory of a buffer with a smaller id, starting `offset` bytes into it
@@ -188,6 +189,9 @@ inline std::string_view backend_of(const Image& image) {
 inline std::string_view device_of(const Image& image) {
   return std::string_view(image.target).substr(std::min(backend_of(image).size() + 1, image.target.size()));
 }
+
+// Whether sizes depend on the rank that runs the program.
+bool has_rank_sizes(const Program& program);
 
 // Throws UserError INGOT-U206 with the broken rule: ids in range, symbols bound before use, buffers written
 // before they are read, dims bounded in depth, any two arena buffers that are live at the same time ordered.

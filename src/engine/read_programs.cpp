@@ -94,7 +94,24 @@ class ProgramReader : FlatReader {
     SymbolInfo info{.range = {source.min(), source.max()}};
     if (source.typical() >= 0) info.typical = source.typical();
     if (source.upper_bound() != kNoId) info.upper_bound = dim(source.upper_bound());
+    if (source.rank_groups() != nullptr) info.by_rank = rank_sizes(source);
     require(table.emplace(symbol_name(source.name()), info).second, "a symbol appears twice");
+  }
+
+  RankSizes rank_sizes(const file::Symbol& source) const {
+    const std::vector<std::string> groups = texts(source.rank_groups());
+    const std::vector<int64_t> counts = numbers(source.rank_counts());
+    RankSizes table{.axes = {}, .sizes = numbers(source.rank_sizes())};
+    require(!groups.empty() && groups.size() == counts.size(), "a symbol has a group without its ranks");
+    uint64_t entries = 1;
+    for (size_t i = 0; i < groups.size(); ++i) {
+      const bool fits = counts[i] > 0 && static_cast<uint64_t>(counts[i]) <= table.sizes.size() / entries;
+      require(fits, "a symbol has a table of other sizes than its groups");
+      entries *= static_cast<uint64_t>(counts[i]);
+      table.axes.push_back({groups[i], counts[i]});
+    }
+    require(entries == table.sizes.size(), "a symbol has a table of other sizes than its groups");
+    return table;
   }
 
   Storage storage(const file::Buffer& source) const {

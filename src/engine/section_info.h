@@ -13,6 +13,8 @@ constexpr uint32_t kEngineFormatVersion = 6;
 // The format of files with several levels, which older readers could not read. Files of one level have not
 // changed.
 constexpr uint32_t kLevelsFormatVersion = 7;
+// The format of files, of any number of levels, with sizes that depend on the rank.
+constexpr uint32_t kRanksFormatVersion = 8;
 constexpr size_t kMostLevels = 16;
 
 struct SectionInfo {

@@ -16,6 +16,7 @@ namespace ingot::core {
 namespace {
 
 constexpr size_t kMaxBuffers = 1 << 16;
+constexpr int64_t kMaxRankSizes = 1 << 16;
 
 // Data shared by all programs of an engine.
 struct Shared {
@@ -174,12 +175,32 @@ void bind_inputs(const std::vector<Port>& ports, SymbolNames& symbols) {
   }
 }
 
+// Each entry of a table is a size within the symbol's range.
+void check_rank_sizes(const std::string& name, const SymbolInfo& info) {
+  int64_t entries = 1;
+  for (const RankAxis& axis : info.by_rank->axes) {
+    require(axis.ranks > 0 && axis.ranks <= kMaxRankSizes / entries, name, "has a table of too many ranks");
+    entries *= axis.ranks;
+  }
+  require(static_cast<size_t>(entries) == info.by_rank->sizes.size(), name,
+          "has other than one size per rank");
+  for (const int64_t size : info.by_rank->sizes) {
+    const bool fits = size >= 0 && size >= info.range.min && size <= info.range.max;
+    require(fits, name, "has a size on a rank that is outside of its range");
+  }
+}
+
 void check_program(const Program& program, SymbolNames symbols, const Shared& shared, size_t depth) {
   require(depth <= kMaxNesting, program.name, "is nested too deeply");
   require(program.buffers.size() <= kMaxBuffers, program.name, "has too many buffers");
   if (depth == 0) {
     bind_inputs(program.inputs, symbols);
     bind_inputs(program.states, symbols);
+    for (const auto& [name, info] : program.symbols) {
+      if (!info.by_rank) continue;
+      check_rank_sizes(name, info);
+      symbols.bind(name);
+    }
   }
   require(depth == 0 || program.states.empty(), program.name, "is nested and has states of its own");
   SymbolNames all = symbols;
@@ -187,6 +208,7 @@ void check_program(const Program& program, SymbolNames symbols, const Shared& sh
     for (const SymbolBinding& binding : step.binds) all.bind(binding.symbol);
   }
   for (const auto& [name, info] : program.symbols) {
+    require(depth == 0 || !info.by_rank, name, "is a symbol of the rank in a nested program");
     require(all.has(name), name, "is a symbol that is never bound");
     require(info.range.min <= info.range.max, name, "has an empty range");
   }
@@ -201,6 +223,11 @@ void check_program(const Program& program, SymbolNames symbols, const Shared& sh
 }
 
 }  // namespace
+
+bool has_rank_sizes(const Program& program) {
+  return std::ranges::any_of(program.symbols,
+                             [](const auto& each) { return each.second.by_rank.has_value(); });
+}
 
 void validate(const Program& program, size_t images, size_t weights, std::span<const std::string> devices,
               ProgramRole role) {

@@ -113,9 +113,22 @@ class ProgramWriter {
   }
 
   fb::Offset<file::Symbol> write(const std::string& name, const SymbolInfo& info) {
+    fb::Offset<fb::Vector<fb::Offset<fb::String>>> groups;
+    fb::Offset<fb::Vector<int64_t>> counts, sizes;
+    if (info.by_rank) {
+      std::vector<std::string> names;
+      std::vector<int64_t> ranks;
+      for (const RankAxis& axis : info.by_rank->axes) {
+        names.push_back(axis.group);
+        ranks.push_back(axis.ranks);
+      }
+      groups = builder_.CreateVectorOfStrings(names);
+      counts = builder_.CreateVector(ranks);
+      sizes = builder_.CreateVector(info.by_rank->sizes);
+    }
     return file::CreateSymbol(builder_, builder_.CreateString(name), info.range.min, info.range.max,
                               info.typical.value_or(-1),
-                              info.upper_bound ? dims_.add(*info.upper_bound) : kNoId);
+                              info.upper_bound ? dims_.add(*info.upper_bound) : kNoId, groups, counts, sizes);
   }
 
   fb::Offset<file::Type> write(const TensorType& type) {

@@ -113,6 +113,9 @@ Evaluation evaluate(const Graph& graph, std::span<const Tensor> inputs, const Te
     throw UserError("INGOT-U410",
                     fmt::format("expected {} inputs, got {}", graph.inputs().size(), inputs.size()));
   SymbolValues symbols;
+  for (const auto& [name, info] : graph.symbols) {
+    if (info.by_rank) symbols.emplace(name, info.by_rank->sizes.front());
+  }
   for (size_t i = 0; i < inputs.size(); ++i) bind_symbols(*graph.inputs()[i], inputs[i], symbols);
   for (size_t i = 0; i < inputs.size(); ++i) check_sizes(*graph.inputs()[i], inputs[i], symbols);
   check_ranges(graph.symbols, symbols);

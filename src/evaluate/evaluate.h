@@ -20,7 +20,8 @@ struct Evaluation {
   TensorMap updates;  // new values of state, by name
 };
 
-// Binds shape symbols from the inputs' sizes. UserError if sizes contradict the graph's types or ranges.
+// Binds shape symbols from the inputs' sizes, and rank symbols to the sizes of rank 0. UserError if sizes
+// contradict the graph's types or ranges.
 Evaluation evaluate(const Graph& graph, std::span<const Tensor> inputs, const TensorMap& weights);
 
 // The same with symbols already bound, for nested graphs and decompositions.

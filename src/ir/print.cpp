@@ -20,6 +20,13 @@ std::string one_line(std::string text) {
   return text;
 }
 
+std::string print_rank_sizes(const RankSizes& table) {
+  std::string text;
+  for (const RankAxis& axis : table.axes)
+    text += fmt::format("{}{}/{}", text.empty() ? "" : " * ", quote(axis.group), axis.ranks);
+  return fmt::format("{} [{}]", text, fmt::join(table.sizes, ", "));
+}
+
 std::string print_symbol(std::string_view name, const SymbolInfo& info) {
   std::string text(name);
   if (info.range != DimRange{}) {
@@ -28,6 +35,7 @@ std::string print_symbol(std::string_view name, const SymbolInfo& info) {
   }
   if (info.typical) text += fmt::format(" typical {}", *info.typical);
   if (info.upper_bound) text += " at most " + info.upper_bound->to_string();
+  if (info.by_rank) text += " by rank of " + print_rank_sizes(*info.by_rank);
   return text;
 }
 

@@ -113,8 +113,9 @@ struct BoundGroups {
     std::shared_ptr<Communicator> group;
     bool on_device = false;  // its collectives that a device may do are done there
   };
-  std::vector<Bound> groups;
+  std::vector<Bound> groups;  // of its collectives
   uint64_t program = 0;
+  std::map<std::string, int64_t, std::less<>> ranks;  // this rank's in each group that it names
 };
 
 }  // namespace ingot::core

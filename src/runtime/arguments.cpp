@@ -23,6 +23,12 @@ class SizeBinder {
   SizeBinder(const EngineData& data, const DimPool& dims)
       : data_(data), dims_(dims), values_(dims.table.symbols().size()) {}
 
+  void bind_rank(const BoundGroups& groups) {
+    for (const auto& [name, info] : data_.main.symbols) {
+      if (info.by_rank) known_.emplace(name, Source{size_on_rank(*info.by_rank, groups), nullptr, 0});
+    }
+  }
+
   void bind(const Port& port, const Argument& argument) {
     for (size_t i = 0; i < port.type.rank(); ++i) {
       const Dim& dim = port.type.shape[i];
@@ -61,7 +67,7 @@ class SizeBinder {
  private:
   struct Source {
     int64_t size;
-    const Port* port;
+    const Port* port;  // null: the rank
     size_t dim;
   };
 
@@ -83,6 +89,8 @@ class SizeBinder {
   }
 
   [[noreturn]] void contradict(const Port& port, size_t dim, int64_t size, const Source& first) const {
+    if (first.port == nullptr)
+      refuse("INGOT-U304", port, dim, fmt::format("is {}, but {} on this rank", size, first.size));
     refuse("INGOT-U304", port, dim,
            fmt::format("is {}, but dim {} of input '{}' is {}: both are {}", size, first.dim,
                        first.port->name, first.size, port.type.shape[dim].to_string()));
@@ -212,9 +220,10 @@ std::vector<int64_t> sizes_key(std::span<const Argument> arguments) {
   return key;
 }
 
-std::vector<int64_t> bind_sizes(const EngineData& data, const DimPool& dims,
+std::vector<int64_t> bind_sizes(const EngineData& data, const DimPool& dims, const BoundGroups& groups,
                                 std::span<const ArgumentSlot> slots, std::span<const Argument> arguments) {
   SizeBinder binder(data, dims);
+  binder.bind_rank(groups);
   for (size_t i = 0; i < slots.size(); ++i) binder.bind(*slots[i].port, arguments[i]);
   for (size_t i = 0; i < slots.size(); ++i) binder.compare(*slots[i].port, arguments[i]);
   return std::move(binder).values();

@@ -8,6 +8,7 @@
 
 #include "engine/engine_data.h"
 #include "runtime/executable.h"
+#include "runtime/groups.h"
 
 namespace ingot::core {
 
@@ -40,9 +41,10 @@ void check_arguments(std::span<const ArgumentSlot> slots, std::span<const Argume
 bool has_sizes(std::span<const Argument> arguments, std::span<const int64_t> key);
 std::vector<int64_t> sizes_key(std::span<const Argument> arguments);
 
-// Values of the symbols, one per symbol of `dims`. UserError INGOT-U303 (a size differs from the model's),
-// U304 (sizes are inconsistent), U305 (out of range); each names the argument, the dim and the range.
-std::vector<int64_t> bind_sizes(const EngineData& data, const DimPool& dims,
+// Values of the symbols, one per symbol of `dims`. `groups` have the rank. UserError INGOT-U303 (a size
+// differs from the model's), U304 (sizes are inconsistent), U305 (out of range); each names the argument, the
+// dim and the range. INGOT-U350 if the rank is not known.
+std::vector<int64_t> bind_sizes(const EngineData& data, const DimPool& dims, const BoundGroups& groups,
                                 std::span<const ArgumentSlot> slots, std::span<const Argument> arguments);
 
 bool is_dense(const Argument& argument);

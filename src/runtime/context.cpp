@@ -144,7 +144,8 @@ RunPlan& Context::plan_for(std::span<const Argument> inputs) {
     return *known;
   }
   const Executable& main = engine_->main();
-  std::vector<int64_t> symbols = bind_sizes(engine_->data(), *main.dims, state_->slots, inputs);
+  std::vector<int64_t> symbols =
+      bind_sizes(engine_->data(), *main.dims, state_->groups, state_->slots, inputs);
   const auto start = std::chrono::steady_clock::now();
   RunPlan plan = make_run_plan(main, std::move(key), std::move(symbols));
   use_allocator(state_->memory_source(), plan.frame);

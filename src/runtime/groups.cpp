@@ -35,21 +35,40 @@ BoundGroups bind_groups(const EngineData& data, const std::vector<BoundGroups::B
       found = std::ranges::find(given, "", &BoundGroups::Bound::name);
     if (found == given.end()) continue;
     check_group(use, *found->group);
-    bound.groups.push_back({use.name, found->group, false});
+    bound.ranks.emplace(use.name, found->group->rank());
+    if (use.has_collectives) bound.groups.push_back({use.name, found->group, false});
   }
   bound.program = collective_tag(data);
   return bound;
 }
 
 void check_parts(const ShardRanks& of_weights, const BoundGroups& groups) {
-  for (const auto& bound : groups.groups) {
-    const auto part = of_weights.find(bound.name);
-    if (part == of_weights.end() || part->second == bound.group->rank()) continue;
+  for (const auto& [group, rank] : groups.ranks) {
+    const auto part = of_weights.find(group);
+    if (part == of_weights.end() || part->second == rank) continue;
     throw UserError("INGOT-U358",
                     fmt::format("the engine has the weights of rank {} of group '{}', and this is rank {}",
-                                part->second, bound.name, bound.group->rank()),
+                                part->second, group, rank),
                     "give each rank the whole checkpoint, or its own part, when it loads the engine");
   }
+}
+
+int64_t size_on_rank(const RankSizes& table, const BoundGroups& groups) {
+  size_t entry = 0;
+  for (const RankAxis& axis : table.axes) {
+    const auto rank = groups.ranks.find(axis.group);
+    if (rank == groups.ranks.end() && axis.ranks != 1)
+      throw UserError(
+          "INGOT-U350",
+          fmt::format("sizes depend on the rank, and no group of ranks is bound to '{}'", axis.group),
+          "bind one when the context is made (docs/ranks.md)");
+    const int64_t own = rank == groups.ranks.end() ? 0 : rank->second;
+    if (own >= axis.ranks)
+      throw UserError("INGOT-U352", fmt::format("group '{}' has a rank {}, the engine is for {} ranks",
+                                                axis.group, own, axis.ranks));
+    entry = entry * static_cast<size_t>(axis.ranks) + static_cast<size_t>(own);
+  }
+  return table.sizes[entry];
 }
 
 GroupRun::GroupRun(const BoundGroups& groups) {

@@ -19,6 +19,9 @@ BoundGroups bind_groups(const EngineData& data, const std::vector<BoundGroups::B
 // UserError INGOT-U358 if the weights are the parts of another rank than that in one of the groups.
 void check_parts(const ShardRanks& of_weights, const BoundGroups& groups);
 
+// The entry of this rank. UserError INGOT-U350 if one of the groups is not bound.
+int64_t size_on_rank(const RankSizes& table, const BoundGroups& groups);
+
 // One run of a context, which has its groups to itself. UserError INGOT-U355 if another run uses one of them.
 class GroupRun {
  public:

@@ -73,12 +73,27 @@ struct DimRange {
   bool operator==(const DimRange&) const = default;
 };
 
-// What is known about a symbol. A symbol is bound by an input's dim, or by a step at run time ("step-bound"),
-// and then has an upper bound as an expression.
+// A group of ranks, of which one runs the program.
+struct RankAxis {
+  std::string group;
+  int64_t ranks = 1;
+  bool operator==(const RankAxis&) const = default;
+};
+
+// The value of a symbol on each rank: a row-major table over the rank's positions in these groups.
+struct RankSizes {
+  std::vector<RankAxis> axes;
+  std::vector<int64_t> sizes;
+  bool operator==(const RankSizes&) const = default;
+};
+
+// What is known about a symbol. A symbol is bound by an input's dim, by a step at run time ("step-bound"),
+// and then has an upper bound as an expression, or by the groups of the context ("rank symbol").
 struct SymbolInfo {
   DimRange range;
-  std::optional<int64_t> typical;  // the size to optimize for
-  std::optional<Dim> upper_bound;  // step-bound symbols only
+  std::optional<int64_t> typical;    // the size to optimize for
+  std::optional<Dim> upper_bound;    // step-bound symbols only
+  std::optional<RankSizes> by_rank;  // rank symbols only
   bool operator==(const SymbolInfo&) const = default;
 };
 using SymbolTable = std::map<std::string, SymbolInfo, std::less<>>;
@@ -86,7 +101,7 @@ using SymbolTable = std::map<std::string, SymbolInfo, std::less<>>;
 SymbolValues typical_sizes(const SymbolTable& symbols);
 
 // Interval arithmetic, saturating. A symbol missing from the table may have any value, including negative
-// ones.
+// ones. Rank symbols have the values of one rank together, so that a sum of them has exact bounds.
 DimRange range_of(const Dim& dim, const SymbolTable& symbols);
 // True only if the relation holds for all values in the symbols' ranges.
 bool provably_equal(const Dim& a, const Dim& b, const SymbolTable& symbols);

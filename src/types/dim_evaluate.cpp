@@ -137,18 +137,54 @@ int64_t evaluate(const Dim& dim, const SymbolValues& values) {
   return result;
 }
 
-DimRange range_of(const Dim& dim, const SymbolTable& symbols) {
+namespace {
+
+DimRange interval_of(const Dim& dim, const SymbolTable& symbols) {
   if (dim.is_constant()) return {*dim.constant(), *dim.constant()};
   if (dim.is_symbol()) {
     const auto found = symbols.find(dim.symbol_name());
     return found == symbols.end() ? kEverything : found->second.range;
   }
   const auto operands = dim.operands();
-  DimRange result = range_of(operands[0], symbols);
+  DimRange result = interval_of(operands[0], symbols);
   for (const Dim& operand : operands.subspan(1)) {
-    result = combine_ranges(dim.kind(), result, range_of(operand, symbols));
+    result = combine_ranges(dim.kind(), result, interval_of(operand, symbols));
   }
   return result;
+}
+
+// The symbols of the dim, of which those over the axes of one rank symbol have one entry of their tables at a
+// time. nullopt if the dim has none.
+std::optional<DimRange> range_over_ranks(const Dim& dim, const SymbolTable& symbols) {
+  SymbolTable known;
+  const RankSizes* first = nullptr;
+  for (const std::string& name : dim.symbols()) {
+    const auto found = symbols.find(name);
+    if (found == symbols.end()) continue;
+    known.insert(*found);
+    if (first == nullptr && found->second.by_rank) first = &*found->second.by_rank;
+  }
+  if (first == nullptr) return std::nullopt;
+  DimRange result{kHigh, kLow};
+  for (size_t entry = 0; entry < first->sizes.size(); ++entry) {
+    for (auto& [name, info] : known) {
+      const std::optional<RankSizes>& own = symbols.find(name)->second.by_rank;
+      if (own && own->axes == first->axes) info = {.range = {own->sizes[entry], own->sizes[entry]}};
+    }
+    const DimRange range = range_of(dim, known);
+    result = {std::min(result.min, range.min), std::max(result.max, range.max)};
+  }
+  return result;
+}
+
+}  // namespace
+
+DimRange range_of(const Dim& dim, const SymbolTable& symbols) {
+  const auto is_of_ranks = [](const auto& symbol) { return symbol.second.by_rank.has_value(); };
+  if (!dim.is_constant() && !dim.is_symbol() && std::ranges::any_of(symbols, is_of_ranks)) {
+    if (const auto range = range_over_ranks(dim, symbols)) return *range;
+  }
+  return interval_of(dim, symbols);
 }
 
 DimRange intrinsic_range(const Dim& dim) { return range_of(dim, {}); }

@@ -34,6 +34,27 @@ DimRange parse_range(Scanner& scanner) {  // 1..16, 1..
   return range;
 }
 
+// rank of "tp"/2 * "dp"/2 [8, 8, 7, 7]
+RankSizes parse_rank_sizes(Scanner& scanner) {
+  scanner.expect("rank");
+  scanner.expect("of");
+  RankSizes table;
+  size_t entries = 1;
+  do {
+    RankAxis& axis = table.axes.emplace_back();
+    axis.group = scanner.word_or_quoted();
+    scanner.expect("/");
+    axis.ranks = parse_size(scanner, scanner.word());
+    entries *= static_cast<size_t>(axis.ranks);
+  } while (scanner.accept("*"));
+  scanner.expect("[");
+  do table.sizes.push_back(parse_size(scanner, scanner.word()));
+  while (scanner.accept(","));
+  scanner.expect("]");
+  if (table.sizes.size() != entries) scanner.fail("expected one size per rank");
+  return table;
+}
+
 bool is_symbol(std::string_view word) {
   return is_word(word) && word[0] != '.' && (word[0] < '0' || word[0] > '9');
 }
@@ -41,9 +62,9 @@ bool is_symbol(std::string_view word) {
 // Whether a symbol stands alone here, perhaps with its declaration.
 bool symbol_follows(Scanner& scanner) {
   const size_t start = scanner.position();
-  const bool is_alone =
-      is_symbol(scanner.word()) && (scanner.next_is(",") || scanner.next_is("]") || scanner.next_is("in") ||
-                                    scanner.next_is("typical") || scanner.next_is("at"));
+  const bool is_alone = is_symbol(scanner.word()) &&
+                        (scanner.next_is(",") || scanner.next_is("]") || scanner.next_is("in") ||
+                         scanner.next_is("typical") || scanner.next_is("at") || scanner.next_is("by"));
   scanner.move_to(start);
   return is_alone;
 }
@@ -119,6 +140,7 @@ void parse_symbol(Scanner& scanner, SymbolTable& symbols) {
     scanner.expect("most");
     info.upper_bound = parse_dim_here(scanner);
   }
+  if (scanner.accept("by")) info.by_rank = parse_rank_sizes(scanner);
   const auto [entry, is_new] = symbols.try_emplace(name, info);
   if (!is_new && entry->second != info) scanner.fail(start, fmt::format("{} is declared twice", name));
 }

@@ -11,6 +11,7 @@ from typing import Any
 
 import ingot
 import torch
+import torch.distributed._functional_collectives as funcol
 from torch import nn
 
 
@@ -110,9 +111,35 @@ def _levels() -> Golden:
     return golden
 
 
+class Ranked(nn.Module):
+    """What one of two ranks computes: of 3 and 2 rows, by 4 and 3 hidden units, with a factor and a mask of its own."""
+
+    def __init__(self, rank: int) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        whole = {"up.weight": torch.randn(7, 6), "up.bias": torch.randn(7), "down.weight": torch.randn(6, 7)}
+        units, self.rows = (slice(0, 4), slice(0, 3)) if rank == 0 else (slice(4, 7), slice(3, 5))
+        self.whole, self.factor = whole, 1.0 + rank
+        self.up, self.down = (
+            nn.Linear(6, units.stop - units.start),
+            nn.Linear(units.stop - units.start, 6, bias=False),
+        )
+        self.up.weight = nn.Parameter(whole["up.weight"][units].clone())
+        self.up.bias = nn.Parameter(whole["up.bias"][units].clone())
+        self.down.weight = nn.Parameter(whole["down.weight"][:, units].clone())
+        self.register_buffer("mask", torch.arange(6) % 2 == rank)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        group = torch.distributed.group.WORLD
+        total = funcol.all_reduce(self.down(torch.relu(self.up(x))), "sum", group)
+        own = torch.where(self.mask, total[self.rows] * self.factor, total[self.rows])
+        return funcol.all_reduce(own.sum(0), "sum", group)
+
+
 MODELS = {"mlp": _mlp, "cache": _cache, "images": _images, "quantized": _quantized, "choices": _choices}
 
 SEVERAL_LEVELS = {"levels": _levels}  # which have a format of their own
+RANKS, RANKS_FORMAT = "ranks", 8  # for two ranks, which have another; its weights are beside it
 
 
 def make(name: str) -> Golden:

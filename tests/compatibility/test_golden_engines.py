@@ -17,8 +17,9 @@ import numpy as np
 import pytest
 import torch
 from errors.inputs import INGOT
-from golden_models import MODELS, SEVERAL_LEVELS
+from golden_models import MODELS, RANKS, RANKS_FORMAT, SEVERAL_LEVELS
 from python.accuracy import assert_accurate
+from python.rank_engines import as_ranks, join
 
 HERE = Path(__file__).resolve().parent
 FILES = sorted(HERE.glob("format_*/*.ingot.gz"))
@@ -58,8 +59,22 @@ def check_outputs(engine: ingot.Engine, kept: dict[str, np.ndarray]) -> None:
             assert_accurate(output, eager, torch.from_numpy(kept[f"call{call}.exact{i}"]))
 
 
+def check_ranks(path: Path, kept: dict[str, np.ndarray]) -> None:
+    """Two threads, each with the whole weights, of which it takes its own."""
+    weights = {name.removeprefix("weight."): kept.pop(name) for name in [*kept] if name.startswith("weight.")}
+    address = ingot.distributed.listen()
+
+    def run(rank: int) -> object:
+        engine = ingot.Engine.load(path, verify="full", weights=weights, rank=rank)
+        ingot.distributed.bind(engine, join(address, rank, deadline=20))
+        check_outputs(engine, kept)
+        return rank
+
+    assert as_ranks(2, run) == [0, 1]
+
+
 def test_the_formats_of_today_have_all_golden_engines(current: int, of_levels: int) -> None:
-    for form, models in ((current, MODELS), (of_levels, SEVERAL_LEVELS)):
+    for form, models in ((current, MODELS), (of_levels, SEVERAL_LEVELS), (RANKS_FORMAT, [RANKS])):
         folder = f"format_{form}"
         names = {path.name.removesuffix(".ingot.gz") for path in FILES if path.parent.name == folder}
         assert names == set(models), f"run {SCRIPT.name}"
@@ -73,21 +88,24 @@ def test_golden_engines_compute_what_they_did(
     path = tmp_path / "golden.ingot"
     path.write_bytes(gzip.decompress(file.read_bytes()))
     form = int(file.parent.name.removeprefix("format_"))
-    if form not in (current, of_levels):
+    if form not in (current, of_levels, RANKS_FORMAT):
         with pytest.raises(
             ingot.UserError, match=rf"(?s)format {form} .* format {current}; .*build the model again"
         ):
             ingot.Engine.load(path)
         return
     kept = dict(np.load(file.with_name(file.name.replace("ingot.gz", "npz"))))
+    if form == RANKS_FORMAT:
+        check_ranks(path, kept)
+        return
     for cpu in ("", "x86-64-v3"):  # the best level, and the one that every machine with AVX2 has
         check_outputs(ingot.Engine.load(path, verify="full", cpu=cpu), kept)
 
 
 @pytest.mark.parametrize(("form", "word"), [(1, "earlier"), (1_000_000, "later")])
-def test_an_engine_of_another_format_names_both(form: int, word: str, current: int, of_levels: int) -> None:
+def test_an_engine_of_another_format_names_both(form: int, word: str, current: int) -> None:
     path = HERE / f"header_of_format_{form}.ingot"  # with its checksum
-    nearest = of_levels if word == "later" else current
+    nearest = RANKS_FORMAT if word == "later" else current
     with pytest.raises(ingot.UserError) as error:
         ingot.Engine.load(path)
     assert error.value.code == "INGOT-U201"

@@ -68,6 +68,23 @@ TEST(Validate, RefusesUnknownSymbols) {
   EXPECT_THAT(refusal(program), HasSubstr("uses the symbol T"));
 }
 
+TEST(Validate, TheRankBindsSymbols) {
+  Program program = chain();
+  const TensorType type = f32({Dim::symbol("R")});
+  const BufferId own = add_buffer(program, "own", type, ArenaStorage{});
+  program.buffers[own].as<ArenaStorage>()->above = {1, 2};
+  EXPECT_THAT(refusal(program), HasSubstr("R"));
+  SymbolInfo& info =
+      program.symbols["R"] = {.range = {3, 4}, .typical = {}, .upper_bound = {}, .by_rank = {}};
+  EXPECT_THAT(refusal(program), HasSubstr("'R' is a symbol that is never bound"));
+  info.by_rank = {.axes = {{"tp", 2}}, .sizes = {4, 3}};
+  EXPECT_EQ(refusal(program), "");
+  info.by_rank->sizes = {4, 5};
+  EXPECT_THAT(refusal(program), HasSubstr("outside of its range"));
+  info.by_rank->sizes = {4};
+  EXPECT_THAT(refusal(program), HasSubstr("other than one size per rank"));
+}
+
 TEST(Validate, RefusesIdsOutOfRange) {
   Program program = chain();
   program.steps[1] = testing::kernel_step("k", {1}, {2});

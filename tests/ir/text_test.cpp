@@ -34,6 +34,7 @@ TEST(Text, RoundTripOfSourcesOperandsAndUpdates) {
   expect_round_trip(R"(graph main(%ids: i64[B in 1..16 typical 8, S in 1..], %x: f32[B,2*S,384]) {
   symbol M
   symbol N in 0..64 at most 2*B
+  symbol R in 7..8 by rank of "tp"/2 * "mesh \"dp\""/2 [8, 8, 7, 7]
   %w = weight() {name="layer.0.weight", shape=[768, 384]} : f32[768,384]
   %k = state() {name="cache", shape=[2, 4]} : f32[2,4]
   %h = linear(%x, %w) : f32[B,2*S,768]

@@ -5,6 +5,7 @@ python rank_checks.py RANK SIZE STORE RESULT
 """
 
 import contextlib
+import functools
 import io
 import json
 import sys
@@ -17,7 +18,9 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import branch_checks
 import ingot
+import mesh_checks
 import one_program_checks
 import pytest
 import shard_checks
@@ -191,18 +194,6 @@ def check_block_by_hand(rank: int, size: int) -> None:
             assert_accurate(each(x), eager, exact)
 
 
-def check_one_program_of_all_traces(rank: int, size: int) -> None:
-    one_program_checks.check(Path(sys.argv[3]).parent, rank, size)
-
-
-def check_parts_of_different_sizes(rank: int, size: int) -> None:
-    uneven_checks.check(Path(sys.argv[3]).parent, rank, size)
-
-
-def check_one_checkpoint_for_all_ranks(rank: int, size: int) -> None:
-    shard_checks.check(Path(sys.argv[3]).parent, rank, size)
-
-
 def check_only_its_rank_runs_an_engine(rank: int, size: int) -> None:
     """What depends on the rank is a constant in a trace: correct where it was traced, refused elsewhere."""
     torch.manual_seed(3)
@@ -344,26 +335,34 @@ def check_a_new_connection_after_a_failure(rank: int, size: int) -> None:
     torch.testing.assert_close(module(x), total(x), rtol=0, atol=0)
 
 
-ALL = [
-    name[6:]
-    for name in globals()
-    if name.startswith("check_") and not name.endswith(("_checkpoint", "_program"))
+IN_FOLDERS = {
+    "one_program_of_all_traces": one_program_checks.check,
+    "parts_of_different_sizes": uneven_checks.check,
+    "branches": branch_checks.check,
+    "one_checkpoint_for_all_ranks": shard_checks.check,
+}
+OF_TWO = [
+    *IN_FOLDERS,
+    *(name[6:] for name in globals() if name.startswith("check_")),  # a failure of the group comes last
+]
+OF_FOUR = [
+    "averages",
+    "rows_to_each_rank",
+    "block_by_hand",
+    *IN_FOLDERS,
+    "a_mesh_of_groups",
+    "groups_of_some_ranks",
 ]
 
 
-def checks_of(size: int) -> list[str]:
+def checks_of(size: int) -> dict[str, Callable[[int, int], None]]:
     """Of four ranks those that have more to do than with two."""
-    return (
-        ALL
-        if size == 2
-        else [
-            "averages",
-            "rows_to_each_rank",
-            "block_by_hand",
-            "one_checkpoint_for_all_ranks",
-            "groups_of_some_ranks",
-        ]
-    )
+    folder = Path(sys.argv[3]).parent if len(sys.argv) > 3 else Path()
+    in_folder = {**IN_FOLDERS, "a_mesh_of_groups": mesh_checks.check}
+    return {
+        name: functools.partial(in_folder[name], folder) if name in in_folder else globals()[f"check_{name}"]
+        for name in (OF_TWO if size == 2 else OF_FOUR)
+    }
 
 
 def outcome(check: Callable[[int, int], None], rank: int, size: int) -> str:
@@ -381,9 +380,8 @@ def main() -> None:
     dist.init_process_group("gloo", init_method=f"file://{sys.argv[3]}", rank=rank, world_size=size,
                             timeout=timedelta(seconds=120))  # fmt: skip
     ingot.distributed.connect(deadline=120)
-    checks = {name: globals()[f"check_{name}"] for name in checks_of(size)}
     with torch.no_grad():
-        outcomes = {name: outcome(check, rank, size) for name, check in checks.items()}
+        outcomes = {name: outcome(check, rank, size) for name, check in checks_of(size).items()}
     Path(sys.argv[4]).write_text(json.dumps(outcomes), encoding="utf-8")
 
 

@@ -16,7 +16,7 @@ import pytest
 import torch
 
 RANKS = 2
-CHECKS = ("collectives", "block", "gloo", "killed", "stopped", "caller")
+CHECKS = ("collectives", "block", "gloo", "killed", "stopped", "caller", "one_program")
 
 
 @pytest.mark.skipif(torch.cuda.device_count() < RANKS, reason="there are not two GPUs")
@@ -170,6 +170,24 @@ def caller(rank: int) -> None:
     torch.cuda.synchronize()
     assert torch.equal(result, expected)
     del graph
+
+
+def one_program(rank: int) -> None:
+    """Of the traces of all ranks: sizes, positions and constants of each rank's own, each in one engine."""
+    import ingot
+    import one_program_checks
+    import uneven_models
+
+    torch.manual_seed(4)
+    cases = [(model, [x]) for model, x in uneven_models.cases(rank, RANKS)]
+    x, y = torch.randn(2 * RANKS + 2, 3), torch.randn(2, 2 * RANKS + 6)
+    cases.append((one_program_checks.Positions(rank, RANKS), [x, y]))
+    for model, inputs in cases:
+        model, inputs = model.eval().cuda(), [each.cuda() for each in inputs]
+        expected = model(*inputs)
+        module = ingot.compile(model, inputs=inputs, rank="all", require_full_compilation=True)
+        for _ in range(3):
+            torch.testing.assert_close(module(*inputs), expected)
 
 
 def run_rank(check: str) -> None:

@@ -130,20 +130,6 @@ class TwoAxes(nn.Module):
         return added(self.own.sum() + x)
 
 
-class Inside(nn.Module):
-    """A size of the rank's own in a branch."""
-
-    def __init__(self, rank: int) -> None:
-        super().__init__()
-        self.rows = 1 + rank
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        def first(x: torch.Tensor) -> torch.Tensor:
-            return x[: self.rows].sum(0)
-
-        return added(torch.cond(x.sum() > 0, first, lambda x: x.sum(0), (x,)))
-
-
 class Sum(nn.Module):
     """Of its argument's rows."""
 

@@ -168,5 +168,78 @@ TEST_F(RankContexts, RefuseRunsThatOverlap) {
   EXPECT_EQ(waiting.get(), 4);
 }
 
+// y = x, both of this rank's size, which follows from its positions in two groups; there are no collectives.
+EngineData engine_of_own_size() {
+  EngineData engine{.name = "test", .target = "null"};
+  Program& main = engine.main;
+  main.name = "main";
+  main.symbols["R"] = {.range = {1, 4},
+                       .typical = 4,
+                       .upper_bound = {},
+                       .by_rank = RankSizes{.axes = {{"tp", 2}, {"dp", 2}}, .sizes = {1, 2, 3, 4}}};
+  const BufferId x = add_input(main, "x", f32({Dim::symbol("R")}));
+  const BufferId y = add_output(main, "y", f32({Dim::symbol("R")}));
+  main.steps = {copy_step(x, y)};
+  return engine;
+}
+
+TEST_F(RankContexts, SizesFollowFromTheRankInSeveralGroups) {
+  const Groups rows = connected(2), columns = connected(2);
+  const auto engine = Engine::create(std::make_shared<EngineData>(engine_of_own_size()), host_);
+  const auto shape_with = [&](const ContextOptions& options, int64_t size) {
+    Context context(engine, options);
+    const Tensor x = filled({size}, 1);
+    const Argument arguments[] = {argument(x)};
+    return context.output_shapes(arguments)[0][0];
+  };
+  for (size_t tp = 0; tp < 2; ++tp) {
+    for (size_t dp = 0; dp < 2; ++dp) {
+      ContextOptions options;
+      options.groups = {{"tp", rows[tp]}, {"dp", columns[dp]}};
+      const auto own = static_cast<int64_t>(1 + 2 * tp + dp);
+      EXPECT_EQ(shape_with(options, own), own);
+      const auto errors = run_ranks(1, [&](int) { shape_with(options, 5); });
+      EXPECT_THAT(errors[0], HasSubstr("INGOT-U304"));
+      EXPECT_THAT(errors[0], HasSubstr(fmt::format("is 5, but {} on this rank", own)));
+    }
+  }
+}
+
+TEST_F(RankContexts, SizesOfTheRankNeedItsGroups) {
+  const Groups groups = connected(2), more = connected(3);
+  const auto engine = Engine::create(std::make_shared<EngineData>(engine_of_own_size()), host_);
+  const auto refusal_with = [&](std::vector<BoundGroups::Bound> bound) {
+    ContextOptions options;
+    options.groups = std::move(bound);
+    return run_ranks(1, [&](int) {
+      Context context(engine, options);
+      const Tensor x = filled({1}, 1);
+      const Argument arguments[] = {argument(x)};
+      context.output_shapes(arguments);
+    })[0];
+  };
+  EXPECT_THAT(refusal_with({}), HasSubstr("INGOT-U350: sizes depend on the rank"));
+  EXPECT_THAT(refusal_with({{"tp", groups[0]}}), HasSubstr("no group of ranks is bound to 'dp'"));
+  EXPECT_EQ(refusal_with({{"tp", groups[0]}, {"dp", more[2]}}),
+            "INGOT-U352: group 'dp' has 3 ranks, the engine is for 2");
+}
+
+// They exchange nothing: two of their runs may use a group at a time.
+TEST_F(RankContexts, SizesOfTheRankLeaveItsGroupsToOthers) {
+  const Groups groups = connected(2);
+  EngineData engine = engine_of_own_size();
+  engine.main.symbols.at("R").by_rank = {.axes = {{"tp", 2}}, .sizes = {1, 2}};
+  ContextOptions options;
+  options.groups = {{"tp", groups[1]}};
+  Context context(Engine::create(std::make_shared<EngineData>(std::move(engine)), host_), options);
+  ASSERT_TRUE(groups[1]->begin_run());
+  const Tensor x = filled({2}, 3);
+  const Argument arguments[] = {argument(x)};
+  Outputs outputs;
+  context.run(arguments, outputs.allocator());
+  EXPECT_EQ(outputs.at(0)[1], 4.0F);
+  groups[1]->end_run();
+}
+
 }  // namespace
 }  // namespace ingot::core

@@ -202,7 +202,7 @@ TEST_F(ShardedEngine, RemembersWhoseWeightsItHas) {
   EXPECT_EQ(known, (ShardRanks{{"", 1}}));
   const Groups groups = connected(2);
   for (size_t rank = 0; rank < 2; ++rank) {
-    const BoundGroups bound{.groups = {{"", groups[rank]}}};
+    const BoundGroups bound{.groups = {{"", groups[rank]}}, .ranks = {{"", groups[rank]->rank()}}};
     EXPECT_EQ(
         shard_error([&] { check_parts(known, bound); }),
         rank == 1 ? "" : "INGOT-U358: the engine has the weights of rank 1 of group '', and this is rank 0");

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "support/error.h"
 
 namespace ingot::core {
@@ -166,6 +168,28 @@ TEST(Dim, ProvesWhatHoldsForAllValues) {
   EXPECT_TRUE(provably_equal(parse_dim("S + S"), parse_dim("2*S"), symbols));
   EXPECT_TRUE(provably_equal(parse_dim("floordiv(S, 257)"), 0, symbols));
   EXPECT_FALSE(provably_equal(parse_dim("floordiv(S, 256)"), 0, symbols));
+}
+
+// 30 rows of four ranks: where each begins, and how many it has, are values of the same rank.
+TEST(Dim, RankSymbolsHaveTheValuesOfOneRankTogether) {
+  const auto of_ranks = [](std::vector<int64_t> sizes, const std::string& group = "tp") {
+    const DimRange range{std::ranges::min(sizes), std::ranges::max(sizes)};
+    const RankSizes table{.axes = {{group, static_cast<int64_t>(sizes.size())}}, .sizes = std::move(sizes)};
+    return SymbolInfo{.range = range, .typical = {}, .upper_bound = {}, .by_rank = table};
+  };
+  const SymbolTable symbols = {{"first", of_ranks({0, 8, 16, 23})},
+                               {"rows", of_ranks({8, 8, 7, 7})},
+                               {"other", of_ranks({1, 5}, "dp")},
+                               {"B", {.range = {1, 4}}}};
+  const auto range = [&](std::string_view text) { return range_of(parse_dim(text), symbols); };
+  EXPECT_EQ(range("first"), (DimRange{0, 23}));
+  EXPECT_EQ(range("first + rows"), (DimRange{8, 30}));
+  EXPECT_EQ(range("min(first + rows, 30) - first - rows"), (DimRange{0, 0}));
+  EXPECT_TRUE(provably_equal(parse_dim("min(first + rows, 30) - first"), parse_dim("rows"), symbols));
+  EXPECT_TRUE(provably_less(parse_dim("first + rows"), 31, symbols));
+  EXPECT_FALSE(provably_less(parse_dim("first + rows"), 30, symbols));
+  EXPECT_EQ(range("first + rows + other"), (DimRange{9, 35}));
+  EXPECT_EQ(range("first + B*rows"), (DimRange{8, 51}));
 }
 
 TEST(Dim, MalformedTextShowsThePlace) {

@@ -107,6 +107,7 @@ class ProgramImport {
     }
     BoundSymbols bound = bound_symbols(source_);
     bound.merge(symbols_bound_by_nodes(result_.graph));
+    bound.merge(rank_symbols(result_.graph.symbols));
     refuse_unbound_symbols(result_.graph, bound);
     std::erase_if(result_.graph.symbols, [&](const auto& symbol) { return !bound.contains(symbol.first); });
     return std::move(result_);

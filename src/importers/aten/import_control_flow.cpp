@@ -111,6 +111,8 @@ void Importer::take_nested_checks(core::Graph& body, const std::optional<Predica
     if (unless) check.condition = either(*unless, std::move(check.condition));
     nested_checks_.push_back(std::move(check));
   }
+  for (const auto& [name, info] : body.symbols)
+    if (info.by_rank) graph_.symbols.insert_or_assign(name, info);  // the outermost graph declares all
   body.symbols.clear();
 }
 

@@ -18,7 +18,9 @@
 namespace ingot::core::aten {
 namespace {
 
-std::vector<Refusal> find_unsupported(const Graph& graph, BoundSymbols bound, bool draws);
+// `symbols`: of the outermost graph.
+std::vector<Refusal> find_unsupported(const Graph& graph, const SymbolTable& symbols, BoundSymbols bound,
+                                      bool draws);
 
 // Why a value cannot be in an engine, "" if it can.
 std::string refuse_value(const Value& value, const BoundSymbols& bound) {
@@ -42,17 +44,17 @@ std::string refuse_argument(const Graph& graph, const Argument& argument, const 
 }
 
 // Torch can only run a branch or loop whole.
-std::string refuse_graphs(const Node& node, const BoundSymbols& bound) {
+std::string refuse_graphs(const Node& node, const SymbolTable& symbols, const BoundSymbols& bound) {
   for (const Graph* graph : graphs_of(node)) {
-    const std::vector<Refusal> refusals = find_unsupported(*graph, bound, false);
+    const std::vector<Refusal> refusals = find_unsupported(*graph, symbols, bound, false);
     if (!refusals.empty())
       return fmt::format("in one of its graphs, {}: {}", refusals[0].target, refusals[0].reason);
   }
   return {};
 }
 
-std::string refuse(const Graph& graph, const Node& node, bool is_in_place, const BoundSymbols& bound,
-                   bool draws) {
+std::string refuse(const Graph& graph, const Node& node, bool is_in_place, const SymbolTable& symbols,
+                   const BoundSymbols& bound, bool draws) {
   const std::string target = is_in_place ? functional_target(node.target) : node.target;
   const bool is_complex = is_complex_call(graph, node);
   Node functional = node;
@@ -62,7 +64,7 @@ std::string refuse(const Graph& graph, const Node& node, bool is_in_place, const
     return reason_without_converter(node.target);
   if (!draws && draws_random_numbers(node.target)) return std::string(kTorchDraws);
   if (is_control_flow(node)) {
-    if (std::string reason = refuse_graphs(node, bound); !reason.empty()) return reason;
+    if (std::string reason = refuse_graphs(node, symbols, bound); !reason.empty()) return reason;
   }
   for (const NamedArgument& argument : node.arguments) {
     if (std::string reason = refuse_argument(graph, argument.argument, bound); !reason.empty()) return reason;
@@ -75,7 +77,7 @@ std::string refuse(const Graph& graph, const Node& node, bool is_in_place, const
 }
 
 // The symbols of sizes that the node computes.
-void add_own_symbols(const Graph& graph, const Node& node, BoundSymbols& bound) {
+void add_own_symbols(const Graph& graph, const Node& node, const SymbolTable& symbols, BoundSymbols& bound) {
   const Converter* converter = find_converter(node.target);
   if (converter == nullptr || !converter->binds_sizes) return;
   for (const auto& output : node.outputs) {
@@ -85,8 +87,8 @@ void add_own_symbols(const Graph& graph, const Node& node, BoundSymbols& bound) 
       if (dim.is_symbol()) bound.insert(dim.symbol_name());
     }
     if (!value.integer || !value.integer->is_symbol()) continue;  // of a number that is not a size
-    const auto symbol = graph.symbols.find(value.integer->symbol_name());
-    if (symbol != graph.symbols.end() && symbol->second.range.min >= 0) bound.insert(symbol->first);
+    const auto symbol = symbols.find(value.integer->symbol_name());
+    if (symbol != symbols.end() && symbol->second.range.min >= 0) bound.insert(symbol->first);
   }
 }
 
@@ -130,13 +132,14 @@ void refuse_at_boundary(const Graph& graph, const Aliases& aliases, std::vector<
   }
 }
 
-std::vector<Refusal> find_unsupported(const Graph& graph, BoundSymbols bound, bool draws) {
+std::vector<Refusal> find_unsupported(const Graph& graph, const SymbolTable& symbols, BoundSymbols bound,
+                                      bool draws) {
   const Aliases aliases = find_aliases(graph);
   std::vector<std::string> reasons(graph.nodes.size());
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
     BoundSymbols with_own = bound;
-    add_own_symbols(graph, graph.nodes[i], with_own);
-    reasons[i] = refuse(graph, graph.nodes[i], aliases.target[i].has_value(), with_own, draws);
+    add_own_symbols(graph, graph.nodes[i], symbols, with_own);
+    reasons[i] = refuse(graph, graph.nodes[i], aliases.target[i].has_value(), symbols, with_own, draws);
     if (reasons[i].empty()) bound = std::move(with_own);
   }
   refuse_at_boundary(graph, aliases, reasons);
@@ -158,7 +161,7 @@ bool has_importer(std::string_view target) {
 }
 
 std::vector<Refusal> find_unsupported(const Graph& graph, bool draws) {
-  return find_unsupported(graph, bound_symbols(graph), draws);
+  return find_unsupported(graph, graph.symbols, bound_symbols(graph), draws);
 }
 
 }  // namespace ingot::core::aten

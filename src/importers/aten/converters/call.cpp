@@ -180,6 +180,18 @@ std::string Call::text(std::string_view name) {
   return value == nullptr ? std::string() : *value;
 }
 
+std::vector<std::string> Call::texts(std::string_view name) {
+  const auto* list = std::get_if<ArgumentList>(&get(name).value);
+  if (list == nullptr) refuse(fmt::format("{} is not a list", name));
+  std::vector<std::string> values;
+  for (const Argument& item : *list) {
+    const auto* value = std::get_if<std::string>(&item.value);
+    if (value == nullptr) refuse(fmt::format("{} has other than text", name));
+    values.push_back(*value);
+  }
+  return values;
+}
+
 std::optional<DType> Call::dtype(std::string_view name) {
   if (!has(name)) return std::nullopt;
   const auto* value = std::get_if<DType>(&get(name).value);

@@ -73,6 +73,7 @@ class Call {
   core::Value* real_of_sizes_at(size_t position);  // f64 without dims; null if it is something else
   bool flag(std::string_view name);
   std::string text(std::string_view name);  // "" for None
+  std::vector<std::string> texts(std::string_view name);
   std::optional<DType> dtype(std::string_view name);
   size_t axis(std::string_view name, size_t rank);  // negative ones count from the end
   std::vector<int64_t> axes(std::string_view name,

@@ -4,7 +4,6 @@
 #include "importers/aten/converters/data_sizes.h"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "importers/aten/converters/answers.h"
@@ -210,23 +209,29 @@ void chosen_size(Call& call) {
       bind_count(call, number, recorded ? *recorded : own_symbol(call), maximum(*then, *otherwise)).size);
 }
 
-// One of several sizes: that at an index, the rank.
+// A size of which each rank has its own: `ranks` in each of the groups.
 void size_of_rank(Call& call) {
-  core::Value* rank = call.tensor("rank");
-  const std::vector<int64_t> sizes = call.integers("sizes");
+  RankSizes table{.axes = {}, .sizes = call.integers("sizes")};
+  const std::vector<std::string> groups = call.texts("group_names");
+  const std::vector<int64_t> ranks = call.integers("ranks");
+  call.require(!groups.empty() && groups.size() == ranks.size(),
+               "groups that are not as many as their ranks");
+  size_t entries = 1;
+  for (size_t i = 0; i < groups.size(); ++i) {
+    call.require(ranks[i] > 0, "a group without ranks");
+    table.axes.push_back({groups[i], ranks[i]});
+    entries *= static_cast<size_t>(ranks[i]);
+  }
+  call.require(table.sizes.size() == entries && std::ranges::min(table.sizes) >= 0,
+               "sizes that are not one per rank");
   const auto& outputs = call.node().outputs;
-  call.require(!sizes.empty() && std::ranges::min(sizes) >= 0, "sizes that are not one per rank");
   if (outputs.empty() || !outputs[0]) return;
   const std::optional<Dim>& recorded = call.scope().value(*outputs[0]).integer;
   call.require(recorded && recorded->is_symbol(), "a size without a symbol");
-  Tensor table = make_tensor(DType::kI64, {static_cast<int64_t>(sizes.size())});
-  std::memcpy(table.data.get(), sizes.data(), table.bytes());
-  core::Value* own = emit(
-      call, ops::take, {call.graph().add_constant(std::move(table)), reshaped(call, rank, {})}, ops::Axis{0});
-  const DimRange range{std::ranges::min(sizes), std::ranges::max(sizes)};
-  const DataCount size = bind_count(call, own, *recorded, range.max);
-  call.graph().symbols[recorded->symbol_name()].range = range;  // the table has no other
-  call.give(size.size);
+  const DimRange range{std::ranges::min(table.sizes), std::ranges::max(table.sizes)};
+  call.graph().symbols[recorded->symbol_name()] = {
+      .range = range, .typical = range.max, .upper_bound = {}, .by_rank = std::move(table)};
+  call.give(*recorded);
 }
 
 constexpr Converter kDataSizesConverters[] = {

@@ -22,6 +22,13 @@ std::vector<Dim> dims_of(const core::Node& node) {
 
 }  // namespace
 
+BoundSymbols rank_symbols(const SymbolTable& symbols) {
+  BoundSymbols bound;
+  for (const auto& [name, info] : symbols)
+    if (info.by_rank) bound.insert(name);
+  return bound;
+}
+
 BoundSymbols bound_symbols(const Graph& graph) {
   BoundSymbols bound;
   for (const Input& input : graph.inputs) {

@@ -15,6 +15,7 @@ namespace ingot::core::aten {
 using BoundSymbols = std::set<std::string, std::less<>>;
 
 BoundSymbols bound_symbols(const Graph& graph);
+BoundSymbols rank_symbols(const SymbolTable& symbols);  // those of which each rank has its own value
 
 // The first symbol in `dims` that is not bound, "" if all are.
 std::string unbound_symbol(std::span<const Dim> dims, const BoundSymbols& bound);
