@@ -38,6 +38,8 @@ def replace(
     node: Node, values: Mapping[int | str, Vector], constants: Any, shape: list[Vector], sizes: Sizes
 ) -> None:
     """Values: those of the differing arguments, on each rank."""
+    if not all(isinstance(size, int) for vector in shape for size in vector):
+        raise refusal(node, "a tensor has sizes that vary, and others that depend on the rank")
     call = Calls(node, node.meta["val"].fake_mode)
     dtype = node.meta["val"].dtype
     made = (

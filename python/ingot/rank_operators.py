@@ -10,6 +10,8 @@ from collections.abc import Sequence
 
 import torch
 
+from ingot import ranks as torch_ranks
+
 _library = torch.library.Library("ingot", "FRAGMENT")
 _library.define("size_of_rank(str[] group_names, int[] ranks, int[] sizes) -> SymInt")
 
@@ -17,9 +19,4 @@ _library.define("size_of_rank(str[] group_names, int[] ranks, int[] sizes) -> Sy
 @torch.library.impl(_library, "size_of_rank", "CompositeExplicitAutograd")
 def _size_of_rank(group_names: Sequence[str], ranks: Sequence[int], sizes: Sequence[int]) -> int:
     """Where torch runs it: by torch's groups."""
-    from torch.distributed.distributed_c10d import _resolve_process_group
-
-    entry = 0
-    for name, count in zip(group_names, ranks, strict=True):
-        entry = entry * count + _resolve_process_group(name).rank()
-    return sizes[entry]
+    return torch_ranks.size_of_rank(group_names, ranks, sizes)

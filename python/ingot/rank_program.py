@@ -66,7 +66,13 @@ class Program:
         ]
         self._fake = next(value.fake_mode for value in values if hasattr(value, "fake_mode"))
         self._device = next((value.device for value in values if value.is_cuda), torch.device("cpu"))
-        vectors = [vector for shapes in found.sizes.values() for shape in shapes for vector in shape]
+        vectors = [
+            vector
+            for shapes in found.sizes.values()
+            for shape in shapes
+            for vector in shape
+            if all(isinstance(size, int) for size in vector)  # not a size that varies, and is the same on all
+        ]
         self._positions = {node: where for node in found.scalars if (where := self._positions_of(node))}
         self._size_scalars = {node: self._sizes_among(node) for node in found.scalars}
         vectors += [vector for scalars in self._size_scalars.values() for vector in scalars.values()]

@@ -104,8 +104,11 @@ class Sizes:
         return self._nodes[tuple(vector)]
 
     def tensor(self, like: torch.Tensor, shape: Sequence[Vector]) -> torch.Tensor:
-        """`like` with these sizes: dense, its dims in memory in the same order."""
-        sizes = [self.expression(vector) for vector in shape]
+        """`like` with these sizes: dense, its dims in memory in the same order. Sizes that vary are those of `like`."""
+        sizes = [
+            self.expression(vector) if isinstance(vector[0], int) else own
+            for vector, own in zip(shape, like.shape, strict=True)
+        ]
         order = sorted(range(len(sizes)), key=lambda dim: _order_of(like, dim))
         strides: list[Any] = [0] * len(sizes)
         reached: Any = 1

@@ -6,7 +6,7 @@ from __future__ import annotations
 import socket
 import sys
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
@@ -289,6 +289,14 @@ def _chunks(extent: int, parts: int) -> list[int]:
     """How torch divides them: the last parts may be smaller, or empty."""
     largest = -(-extent // parts)
     return [max(0, min(largest, extent - largest * part)) for part in range(parts)]
+
+
+def size_of_rank(group_names: Iterable[str], counts: Iterable[int], sizes: Sequence[int]) -> int:
+    """The entry of this rank in a row-major table over its positions in groups of torch."""
+    entry = 0
+    for name, count in zip(group_names, counts, strict=True):
+        entry = entry * count + torch_group(name).rank()
+    return sizes[entry]
 
 
 def torch_group(group: Any) -> Any:

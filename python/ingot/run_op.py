@@ -22,7 +22,7 @@ from typing import Any
 import torch
 from torch.utils import _pytree
 
-from ingot import _core, compat
+from ingot import _core, compat, ranks
 from ingot.capture import TORCH_DTYPES
 from ingot.errors import UserError
 
@@ -37,7 +37,11 @@ _opened: dict[int, tuple[Any, Any]] = {}
 def meta_of(engine: _core.Engine) -> str:
     inputs = [list(dims) for _, _, dims, _ in engine.inputs()]
     outputs = [[dtype, list(dims)] for _, dtype, dims, _ in engine.outputs()]
-    return json.dumps({"inputs": inputs, "outputs": outputs})
+    meta: dict[str, Any] = {"inputs": inputs, "outputs": outputs}
+    if engine.group_names():
+        symbols = json.loads(engine.inspect())["main"]["symbols"]
+        meta["ranks"] = {name: known["by_rank"] for name, known in symbols.items() if "by_rank" in known}
+    return json.dumps(meta)
 
 
 def _opened_from(blob: torch.Tensor, load: Callable[[torch.Tensor], Any]) -> Any:
@@ -74,7 +78,10 @@ def _load_program(content: torch.Tensor) -> Any:
 @torch.library.register_fake("ingot::run", lib=_library)
 def _run_fake(inputs: list[torch.Tensor], engine: torch.Tensor, meta: str) -> list[torch.Tensor]:
     known = json.loads(meta)
-    sizes: dict[str, Any] = {}
+    sizes: dict[str, Any] = {
+        name: ranks.size_of_rank(table["groups"], table["groups"].values(), table["sizes"])
+        for name, table in known.get("ranks", {}).items()
+    }
     for tensor, dims in zip(inputs, known["inputs"], strict=True):
         for size, dim in zip(tensor.shape, dims, strict=True):
             if dim.isidentifier():

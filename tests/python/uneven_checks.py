@@ -11,7 +11,7 @@ import torch.distributed as dist
 from torch import nn
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
-from uneven_models import Changing, Heads, Perceptron, Sum, Table, TwoAxes, cases
+from uneven_models import Changing, Heads, Own, Perceptron, Sum, Table, TwoAxes, cases
 
 WHOLE = {"rank": "all", "require_full_compilation": True}
 
@@ -20,6 +20,8 @@ def check(folder: Path, rank: int, size: int) -> None:
     for model, x in cases(rank, size):
         check_one_engine(folder, model.eval(), x, rank, size)
     check_weights_inside(folder, rank, size)
+    check_saved_modules(folder, rank, size)
+    check_other_sizes(rank, size)
     check_weights_file(folder, rank, size)
     check_wrong_parts(folder, rank, size)
     check_tensors_of_torch(size)
@@ -73,6 +75,38 @@ def check_weights_inside(folder: Path, rank: int, size: int) -> None:
     torch.testing.assert_close(part(x), model(x))
     in_torch = {node.op for node in ingot.report(part).fallbacks if "size" not in node.op}
     assert in_torch == {"aten.gelu.default"}, in_torch
+
+
+def check_saved_modules(folder: Path, rank: int, size: int) -> None:
+    """Whole modules and those that torch runs in part, whose engines return tensors of the rank's size, each saved by its rank."""
+    x = torch.randn(3, 8, generator=torch.Generator().manual_seed(1))
+    for name, options in (("whole", {}), ("parts", {"torch_executed_ops": ["aten.gelu.default"]})):
+        model = Perceptron(rank, size).eval()
+        module = ingot.compile(model, inputs=[x], rank="all", **options)
+        ingot.save(module, folder / f"{name}{rank}.pt2")
+        loaded = ingot.load(folder / f"{name}{rank}.pt2")
+        torch.testing.assert_close(loaded(x), model(x))
+        model.load_state_dict({key: value * 1.5 for key, value in model.state_dict().items()})
+        loaded.refit(model.state_dict())
+        torch.testing.assert_close(loaded(x), model(x))
+
+
+def check_other_sizes(rank: int, size: int) -> None:
+    """Sizes of the rank beside those that vary; as a result; none at all on a rank; and weights that change under a module."""
+    model = Perceptron(rank, size).eval()
+    rows = ingot.Input(min_shape=(1, 8), opt_shape=(4, 8), max_shape=(16, 8))
+    module = ingot.compile(model, inputs=[rows], **WHOLE)
+    for count in (1, 3, 16):
+        x = torch.randn(count, 8, generator=torch.Generator().manual_seed(count))
+        torch.testing.assert_close(module(x), model(x))
+    own = Own(rank)
+    module = ingot.compile(own, inputs=[x], **WHOLE)
+    for got, wanted in zip(module(x), own(x), strict=True):
+        torch.testing.assert_close(got, wanted)
+    mutable = ingot.MutableModule(model, **WHOLE)
+    torch.testing.assert_close(mutable(x), model(x))
+    model.up.weight = nn.Parameter(model.up.weight * 0.5)
+    torch.testing.assert_close(mutable(x), model(x))
 
 
 def check_weights_file(folder: Path, rank: int, size: int) -> None:
