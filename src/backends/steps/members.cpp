@@ -2,6 +2,7 @@
 #include "backends/steps/members.h"
 
 #include <algorithm>
+#include <set>
 
 #include "ir/bound_symbol.h"
 #include "ops/routine_attributes.h"
@@ -76,12 +77,26 @@ RegionKernel compose_members(const Members& members, const SymbolTable& symbols)
   return region;
 }
 
-// The nodes of a region after its contraction, as a kernel whose buffer 0 is the contraction's result.
-RegionKernel epilogue_of(const Members& members, const Node& contraction) {
-  std::vector<const Node*> rest;
-  for (const Node* node : members.nodes) {
-    if (node != &contraction) rest.push_back(node);
+namespace {
+
+// Those of the members, in order, that `values` are computed from without the contraction.
+std::vector<const Node*> nodes_before(const Members& members, std::span<const Value* const> values,
+                                      const Node& contraction) {
+  std::set<const Value*> needed(values.begin(), values.end());
+  std::vector<const Node*> nodes;
+  for (auto node = members.nodes.rbegin(); node != members.nodes.rend(); ++node) {
+    const auto is_needed = [&](const Value* result) { return needed.contains(result); };
+    if (*node == &contraction || std::ranges::none_of((*node)->results, is_needed)) continue;
+    nodes.insert(nodes.begin(), *node);
+    needed.insert((*node)->operands.begin(), (*node)->operands.end());
   }
+  return nodes;
+}
+
+}  // namespace
+
+RegionKernel epilogue_of(const Members& members, const Node& contraction) {
+  const std::vector<const Node*> rest = nodes_before(members, members.outputs, contraction);
   const Value* result = contraction.results[0];
   if (rest.empty()) {
     RegionKernel plain{plain_epilogue(result->type), {result, result}};
@@ -90,6 +105,24 @@ RegionKernel epilogue_of(const Members& members, const Node& contraction) {
   RegionKernel epilogue = compose_region(rest, members.outputs);
   const auto position = std::ranges::find(epilogue.buffers, result) - epilogue.buffers.begin();
   return move_buffer_first(std::move(epilogue), static_cast<int>(position));
+}
+
+std::optional<RegionKernel> prologue_of(const Members& members, const Node& contraction,
+                                        const SymbolTable& symbols) {
+  const Value* computed = contraction.operands[0];
+  const std::vector<const Node*> nodes = nodes_before(members, {&computed, 1}, contraction);
+  if (nodes.empty()) return std::nullopt;
+  RegionKernel prologue = compose_region(nodes, {&computed, 1});
+  add_ranges(prologue.kernel, symbols);
+  return prologue;
+}
+
+std::vector<const Value*> read_buffers(const RegionKernel& region) {
+  std::vector<const Value*> read;
+  for (size_t i = 0; i < region.buffers.size(); ++i) {
+    if (region.kernel.buffers[i].access == loops::Access::kRead) read.push_back(region.buffers[i]);
+  }
+  return read;
 }
 
 loops::Kernel plain_epilogue(const TensorType& result) {

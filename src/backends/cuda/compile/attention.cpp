@@ -25,8 +25,7 @@
 namespace ingot::core::cuda {
 namespace {
 
-constexpr int kMostStages = 4;       // parts that are being copied
-constexpr int64_t kChunkBytes = 16;  // of a load
+constexpr int kMostStages = 4;  // parts that are being copied
 
 class AttentionWriter {
  public:
@@ -122,9 +121,8 @@ class AttentionWriter {
 
   // Blocks take heads of keys, with the queries of all heads that read them.
   void take_few_rows(const AttentionTactic& tactic) {
-    const int64_t lanes = width_ * tile_.element / kChunkBytes;
     tile_.warps = tactic.register_warps;
-    tile_.keys = static_cast<int>(tile_.warps * 32 / lanes * tactic.thread_keys);
+    tile_.keys = tile_.warps * tactic.warp_keys;
     heads_ = heads_per_key_head(node_);
     rows_ = queries_ * heads_;
     tile_.few_rows = static_cast<int>(*rows_.constant());
@@ -353,7 +351,7 @@ TemplateKernel write_attention(const AttentionSite& site, const AttentionTactic&
                         tactic.part_keys,
                         tactic.row_tiles > 1 ? fmt::format(", {} tiles of queries", tactic.row_tiles) : "")
       : tactic.register_warps > 0
-          ? fmt::format("{} keys in registers of {} warps, {} splits", tactic.thread_keys,
+          ? fmt::format("{} keys in registers of each of {} warps, {} splits", tactic.warp_keys,
                         tactic.register_warps, tactic.splits)
           : fmt::format("{} warps of queries, {} splits", tactic.warp_rows, tactic.splits);
   kernel.tactic = fmt::format("{}, next {}", tile, name(tactic.next_start));

@@ -31,7 +31,7 @@ struct AttentionTactic {
   int part_keys = 64;      // so many at a time;
   int row_tiles = 1;       // so many times 64 queries, one after another, with all keys in shared memory
   int register_warps = 0;  // instead of warp_rows: warps with keys in registers (halves, few queries),
-  int thread_keys = 0;     // parts of so many keys in each thread
+  int warp_keys = 0;       // so many at a time, a multiple of 16
   NextStart next_start = NextStart::kAtOnce;
 };
 

@@ -27,7 +27,8 @@ constexpr int64_t kMostKeysOfPart = 128;
 // beginning and end of blocks that stand there alone, or beside others; merging the shares of two groups.
 constexpr double kShortPart[] = {0.85, 1.1, 1.45, 1.6}, kLongPart[] = {1.3, 1.43, 1.92};
 constexpr double kBeginAlone = 2.5, kBeginBesideOthers = 1, kMerge = 0.5, kNextRows = 0.3;
-constexpr int64_t kMostQueries = 4, kLeastWidth = 32, kMostWidth = 256;  // without tensor cores
+constexpr int64_t kMostQueries = 8, kLeastWidth = 32, kMostWidth = 256;  // with keys in registers
+constexpr int64_t kMostNewRows = 4;                                      // there too
 
 bool has_fragments(const TensorType& type) {
   const auto width = type.shape.back().constant();
@@ -98,23 +99,29 @@ class TacticRanking {
     return best;
   }
 
-  // Keys and values in registers: each thread has 16 bytes of a row.
+  // Keys and values in registers: four lanes have a row, 16 bytes of every 64 each.
   bool takes_few_rows() const {
     const int64_t width = *node_.operand_type(0).shape.back().constant();
     const auto rows = rows_of_key_head(node_);
     return is_half(node_.operand_type(0).dtype) && rows && *rows > 0 && *rows <= kMostQueries &&
-           (width & (width - 1)) == 0 && width >= kLeastWidth && width <= kMostWidth &&
+           width % kLeastWidth == 0 && width <= kMostWidth && has_few_new_rows() &&
            width == *node_.operand_type(2).shape.back().constant();
+  }
+
+  bool has_few_new_rows() const {
+    if (!has_new_rows(node_)) return true;
+    const auto rows = node_.operand_type(ops::kPositions).shape[0].constant();
+    return rows && *rows <= kMostNewRows;
   }
 
   void add_few_rows(std::vector<AttentionTactic>& tactics) const {
     constexpr int64_t kManyRowBlocks = 2 * 132;
-    const int64_t lanes = *node_.operand_type(0).shape.back().constant() / 8;
     const int64_t heads = std::max<int64_t>(batch_ * queries_ / *rows_of_key_head(node_), 1);
     std::vector<AttentionTactic> own;
-    for (const auto& [warps, thread_keys] : {std::pair{8, 4}, {4, 8}, {8, 8}}) {
-      AttentionTactic tactic{.register_warps = warps, .thread_keys = thread_keys};
-      const int64_t keys = warps * 32 / lanes * thread_keys;
+    const bool is_wide = *node_.operand_type(0).shape.back().constant() > kGroupQueries;
+    for (const auto& [warps, warp_keys] : {std::pair{8, 16}, {4, is_wide ? 16 : 32}, {8, 32}}) {
+      AttentionTactic tactic{.register_warps = warps, .warp_keys = warp_keys};
+      const int64_t keys = int64_t{warps} * warp_keys;
       while (limits_.clusters && tactic.splits < kMostSplits && tactic.splits * keys < keys_ &&
              heads * 2 * tactic.splits <= kManyRowBlocks)
         tactic.splits *= 2;

@@ -155,11 +155,13 @@ LoweredKernel kernel_of_peers(const Node& node, const Target& target) {
           }};
 }
 
-// The node's operands that are given to kernels, then `others`.
-std::vector<const Value*> template_arguments(const Node& node, std::span<const Value* const> others) {
+// The node's operands that are given to kernels and not computed by them, then `others`.
+std::vector<const Value*> template_arguments(const Members& members, const Node& node,
+                                             std::span<const Value* const> others) {
   std::vector<const Value*> arguments;
-  std::ranges::copy_if(given_operands(node), std::back_inserter(arguments),
-                       [](const Value* operand) { return operand != nullptr; });
+  std::ranges::copy_if(
+      given_operands(node), std::back_inserter(arguments),
+      [&](const Value* operand) { return operand != nullptr && members.outer.contains(operand); });
   arguments.insert(arguments.end(), others.begin(), others.end());
   return arguments;
 }
@@ -169,7 +171,7 @@ LoweredStep lower_template(LoweredKernel kernel, const Members& members, const N
                            std::span<const Value* const> others) {
   LoweredStep step;
   step.name = step_name(members.nodes);
-  for (const Value* value : template_arguments(node, others)) add_argument(step, members, value);
+  for (const Value* value : template_arguments(members, node, others)) add_argument(step, members, value);
   step.action = std::move(kernel);
   return step;
 }
@@ -197,10 +199,11 @@ LoweredStep lower_contraction(const Members& all, const Node& contraction, const
   const NormedMembers split = split_members(all);
   const Members& members = split.members;
   const RegionKernel epilogue = epilogue_of(members, contraction);
+  const std::optional<RegionKernel> prologue = prologue_of(members, contraction, symbols);
   const auto is_own_weight = [&](const Value* operand) {
     return operand == nullptr || is_weight(*members.outer.at(operand));
   };
-  const ContractionSite site{
+  ContractionSite site{
       .node = contraction,
       .b_is_weight = is_own_weight(contraction.operands[1]),
       .columns_are_weights = std::ranges::all_of(given_operands(contraction).subspan(2), is_own_weight),
@@ -209,6 +212,7 @@ LoweredStep lower_contraction(const Members& all, const Node& contraction, const
       .architecture = target.device,
       .symbols = symbols,
       .norms = row_norms(split, contraction, epilogue.buffers)};
+  if (prologue) site.prologue = prologue->kernel;
   const auto lower = [&](const ProductTactic& tactic) {
     return kernel_of_template(write_contraction(site, epilogue.kernel, tactic), contraction, target);
   };
@@ -218,16 +222,17 @@ LoweredStep lower_contraction(const Members& all, const Node& contraction, const
     if (site.norms.find(i) == nullptr) others.push_back(epilogue.buffers[i]);
   for (const RowStatistics& rows : split.statistics) others.push_back(rows.moments);
   if (split.moments != nullptr) others.push_back(split.moments);
+  if (prologue) std::ranges::copy(read_buffers(*prologue), std::back_inserter(others));
   LoweredStep step = lower_template(lower(ranked[0]), all, contraction, others);
   for (const ProductTactic& tactic : tactics_to_time(std::span(ranked), target))
     step.others.push_back(lower(tactic));
   if (contraction.op == &ops::convolution) {
-    const std::vector<const Value*> arguments = template_arguments(contraction, others);
+    const std::vector<const Value*> arguments = template_arguments(members, contraction, others);
     add_library_convolutions(step, contraction, epilogue, arguments, target);
     return step;
   }
   const int64_t version = target.times_tactics() ? library_version(kCublasLt) : 0;
-  if (version == 0) return step;
+  if (version == 0 || prologue) return step;
   for (LoweredKernel& kernel :
        library_products(site, epilogue.kernel, step.arguments.size(), version, library_choices(target)))
     step.others.push_back(std::move(kernel));
@@ -337,6 +342,7 @@ class CudaBackend final : public Backend {
   }
   FusionAnswer may_fuse_producer(const Node& root, const Node& producer, const Target&) const override {
     if (root.op == &ops::normalized_linear && ops::is_row_statistic(producer)) return {};
+    if (may_compute_rows(root, producer)) return {};
     return takes_neighbours(root) ? may_take_producer(root, producer, is_ready) : kTakesNothing;
   }
 

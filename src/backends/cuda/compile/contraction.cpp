@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cuda/compile/contraction.h"
 
-#include <array>
-
 #include <fmt/core.h>
 
 #include "backends/cuda/compile/contraction_epilogue.h"
@@ -31,10 +29,12 @@ class ContractionWriter {
         columns_are_weights_(site.columns_are_weights),
         norms_(site.norms),
         epilogue_(std::move(epilogue)),
+        prologue_(expanded_prologue(site)),
         shape_(product_shape(node_)),
         out_(node_, kernels(), site.symbols),
         form_(product_form(node_, shape_, typical_size(node_, shape_, site.rounds_to_tf32, out_),
-                           site.rounds_to_tf32, tactic)) {}
+                           site.rounds_to_tf32, tactic)),
+        has_rows_(std::holds_alternative<RowTile>(tactic.tile)) {}
 
   TemplateKernel write() {
     out_.line("typedef {} idx;\n", out_.wide ? "i64" : "i32");
@@ -42,13 +42,14 @@ class ContractionWriter {
     write_element_functions(dtype, out_);
     out_.line("constexpr bool kBIsWeight = {}, kReadsElements = {};\n{}", b_is_weight_,
               epilogue_.buffers.size() > 2, form_.constants);
-    out_.line("struct Operands {{ const Element *a, *b; idx rows, columns, depth{}; }};\n",
-              out_.symbol_fields());
+    out_.line("struct Operands {{ const Element *a, *b; idx rows, columns, depth{}; {}}};\n",
+              out_.symbol_fields(), prologue_fields(prologue()));
     write_a_places(node_, shape_, out_);
     write_b_places(node_, shape_, out_);
     if (has_maps()) write_box_copies(node_, shape_, form_.persistent, out_);
     out_.text += sum_one_by_one();
     out_.text += moments_functions(node_, moments_offset());
+    if (has_rows_) write_fill_rows(node_, shape_, prologue(), form_.threads, out_);
     out_.text += form_.body;
     out_.text += centering_functions(node_);
     out_.text += row_norm_functions(norms_, moments_offset());
@@ -64,9 +65,18 @@ class ContractionWriter {
   }
 
  private:
-  std::array<const loops::Kernel*, 1> kernels() const { return {&epilogue_}; }
+  static std::optional<loops::Kernel> expanded_prologue(const ContractionSite& site) {
+    if (!site.prologue) return std::nullopt;
+    return expand_functions(*site.prologue, site.exact_functions);
+  }
+  Prologue prologue() const { return prologue_ ? &*prologue_ : nullptr; }
+
+  std::vector<const loops::Kernel*> kernels() const {
+    if (!prologue_) return {&epilogue_};
+    return {&epilogue_, &*prologue_};
+  }
   bool has_maps() const { return !form_.maps.empty(); }
-  EpilogueSite epilogue_site() { return {node_, shape_, epilogue_, norms_, form_.wide, out_}; }
+  EpilogueSite epilogue_site() { return {node_, shape_, epilogue_, norms_, form_.wide, out_, prologue()}; }
 
   // Blocks of persistent kernels take several.
   Dim items() const {
@@ -86,14 +96,15 @@ class ContractionWriter {
   void write_beginning() {
     write_signature();
     out_.declare_symbols();
-    out_.line("const Operands x = {{x0, x1, {}, {}, {}{}}};\n", out_.scope.text(shape_.rows),
-              out_.scope.text(shape_.columns), out_.scope.text(shape_.depth), out_.symbol_fields());
+    out_.line("const Operands x = {{{}, x1, {}, {}, {}{}{}}};\n", prologue_ ? "rows_in(shared)" : "x0",
+              out_.scope.text(shape_.rows), out_.scope.text(shape_.columns), out_.scope.text(shape_.depth),
+              out_.symbol_fields(), prologue_values(prologue()));
     out_.line(
         "const idx across = (x.columns + kColumns - 1) / kColumns, down = (x.rows + kRows - 1) / kRows;\n");
     out_.line(
-        "const int share = blockIdx.x % kSplits;\nconst bool aligned = is_aligned(x0) && is_aligned(x1) && "
+        "const int share = blockIdx.x % kSplits;\nconst bool aligned = {}is_aligned(x1) && "
         "x.rows <= kMostRows && x.columns <= kMostRows{};\n",
-        has_whole_groups() ? epilogue_alignment(epilogue_site()) : "");
+        prologue_ ? "" : "is_aligned(x0) && ", has_whole_groups() ? epilogue_alignment(epilogue_site()) : "");
     if (has_maps()) out_.line("Parts parts = make_parts(shared, aligned, &a_map, &b_map);\n");
     out_.line("const idx tiles = across * down * {};\n", out_.scope.text(shape_.batch));
   }
@@ -121,6 +132,7 @@ class ContractionWriter {
         "}} else {{\n",
         has_maps() ? "parts, " : "", has_maps() ? "&a_map, &b_map, " : "");
     out_.line("wait_for_previous();\nif (kNextWithOperands) let_next_start();\n");
+    if (prologue_) out_.line("fill_rows(rows_in(shared), batch, first_row, x);\n__syncthreads();\n");
     out_.line("begin_epilogue();\nend_products();\n");
     out_.line("multiply_one_by_one(shared, share, batch, first_row, first_column, x);\n}}\n");
     if (computes_moments(node_)) {
@@ -198,9 +210,11 @@ class ContractionWriter {
   const bool b_is_weight_, columns_are_weights_;
   const RowNorms& norms_;
   const loops::Kernel epilogue_;
+  const std::optional<loops::Kernel> prologue_;
   const ProductShape shape_;
   TemplateText out_;
   const ProductForm form_;
+  const bool has_rows_;
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "backends/backend.h"
+#include "backends/cuda/compile/product_prologue.h"
 #include "backends/cuda/compile/product_tactic.h"
 #include "backends/cuda/compile/row_statistics.h"
 #include "backends/cuda/compile/template_text.h"
@@ -20,11 +21,13 @@ struct ContractionSite {
   std::string_view architecture;
   const SymbolTable& symbols;
   RowNorms norms;
+  std::optional<loops::Kernel> prologue;  // which computes operand 0: may_compute_rows() says where
 };
 
 // `epilogue` as for kernel templates of the CPU: buffer 0 is the node's result, loaded where it is stored.
 // The kernel's buffers are the node's operands that are present, then those of the epilogue except its first,
-// both without what the norms stand for; the moments that these are read from; the moments that it keeps.
+// both without what the norms stand for and what the prologue computes; the moments that these are read from;
+// the moments that it keeps; what the prologue reads.
 TemplateKernel write_contraction(const ContractionSite& site, const loops::Kernel& epilogue,
                                  const ProductTactic& tactic);
 

@@ -369,7 +369,7 @@ void write_take_loads(const EpilogueSite& site) { EpilogueWriter(site).write_tak
 
 void write_operand_arguments(const EpilogueSite& site) {
   for (size_t i = 0; i < given_operands(site.node).size(); ++i) {
-    if (site.node.has_operand(i))
+    if (site.node.has_operand(i) && (i > 0 || site.prologue == nullptr))
       site.out.line("const {}* x{}, ", storage_name(site.node.operand_type(i).dtype), i);
   }
   for (size_t i = 1; i < site.epilogue.buffers.size(); ++i) {
@@ -380,6 +380,7 @@ void write_operand_arguments(const EpilogueSite& site) {
   }
   for (size_t i = 0; i < site.norms.statistics.size(); ++i) site.out.line("const f32* moments{}, ", i);
   if (site.norms.keeps_moments) site.out.line("f32* kept_moments, ");
+  site.out.text += prologue_arguments(site.prologue);
   for (size_t i = 0; i < site.out.symbols.size(); ++i) site.out.line("i64 a{}, ", i);
 }
 

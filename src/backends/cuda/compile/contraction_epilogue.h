@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "backends/cuda/compile/product_prologue.h"
 #include "backends/cuda/compile/product_shape.h"
 #include "backends/cuda/compile/row_statistics.h"
 #include "backends/cuda/compile/template_text.h"
@@ -19,6 +20,7 @@ struct EpilogueSite {
   const RowNorms& norms;
   int wide;
   TemplateText& out;
+  Prologue prologue = nullptr;
 };
 
 // The statements that begin a tile, where `kind` is Whole or Checked as below: they load the first of what
@@ -45,7 +47,7 @@ bool has_whole_eights(const EpilogueSite& site);
 bool has_whole_tiles(const EpilogueSite& site);
 std::string epilogue_alignment(const EpilogueSite& site);
 
-// The kernel's arguments: pointers to the operands and the epilogue's buffers, and symbols.
+// The kernel's arguments: pointers to the operands, and the epilogue's and the prologue's buffers, and symbols.
 void write_operand_arguments(const EpilogueSite& site);
 
 }  // namespace ingot::core::cuda

@@ -85,6 +85,21 @@ bool may_normalize(const TensorType& x) {
               .empty();
 }
 
+bool may_compute_rows(const Node& root, const Node& producer) {
+  constexpr int64_t kMost = 16 << 10;  // elements: 64 of a thread, by each block
+  const bool is_linear = root.op == &ops::linear || root.op == &ops::normalized_linear;
+  if (!is_linear || !is_tensor_core_contraction(root) || !may_normalize(root.operand_type(0))) return false;
+  const Value* rows = root.operands[0];
+  if (producer.results[0] != rows || std::ranges::count(root.operands, rows) != 1) return false;
+  const auto is_reduced = [](const Value* operand) {  // its kernel takes the producer in
+    return operand != nullptr && operand->producer != nullptr &&
+           operand->producer->op->traits.has(Trait::kReduction);
+  };
+  return rows->type.layout.is_row_major() && element_count(rows->type).constant().value_or(kMost + 1) <= kMost &&
+         producer.op->lower(producer).stages[0].bindings.empty() &&
+         std::ranges::none_of(producer.operands, is_reduced);
+}
+
 bool is_tensor_core_contraction(const Node& node) {
   if (node.results.empty() || !has_tensor_cores(node.operand_type(0).dtype)) return false;
   const TensorType& result = node.results[0]->type;

@@ -10,6 +10,10 @@ namespace ingot::core::cuda {
 // bodies for more rows gain nothing by it (docs/design/014-cuda-contractions.md).
 bool may_normalize(const TensorType& x);
 
+// Whether each block of `root`, a product of few rows, may compute its operand 0 by `producer`, which is
+// elementwise, instead of reading what a kernel of its own has stored.
+bool may_compute_rows(const Node& root, const Node& producer);
+
 // Whether the template computes `node` with the layouts that it has.
 bool is_tensor_core_contraction(const Node& node);
 

@@ -10,23 +10,22 @@ namespace ingot::core::cuda {
 namespace {
 
 constexpr std::string_view kNoMoments = R"cuda(
-DEVICE void keep_moments_of_rows(char*, const Element*) {}
+DEVICE void keep_moments_of_row(char*, const Element*, int) {}
 )cuda";
 
 // Squares of distances from the mean, not of the values: large means lose no digits.
 constexpr std::string_view kMomentsOfRows = R"cuda(
 DEVICE f32* moments_in(char* shared) { return (f32*)(shared + kMoments); }
 
-// Of rows that lie in shared memory whole, each in the registers of a warp.
-DEVICE void keep_moments_of_rows(char* shared, const Element* a) {
+// Of a row that lies in shared memory whole, in the registers of a warp.
+DEVICE void keep_moments_of_row(char* shared, const Element* a, int row) {
   constexpr int kChunks = kDepth / kChunk, kOwn = (kChunks + 31) / 32;
-  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-  if (warp >= kRows) return;
+  const int lane = threadIdx.x % 32;
   Packed own[kOwn];
   f32 sum = 0, squares = 0;
   #pragma unroll
   for (int c = 0; c < kOwn; ++c)
-    if (c * 32 + lane < kChunks) own[c] = *(const Packed*)(a + warp * kDepth + (c * 32 + lane) * kChunk);
+    if (c * 32 + lane < kChunks) own[c] = *(const Packed*)(a + row * kDepth + (c * 32 + lane) * kChunk);
   #pragma unroll
   for (int c = 0; c < kOwn; ++c)
     #pragma unroll
@@ -39,7 +38,7 @@ DEVICE void keep_moments_of_rows(char* shared, const Element* a) {
     for (int k = 0; k < kChunk; ++k)
       if (c * 32 + lane < kChunks) squares = fmaf(element_of(own[c], k) - mean, element_of(own[c], k) - mean, squares);
   squares = reduce_warp<Add>(squares);
-  if (lane == 0) moments_in(shared)[warp * 2] = mean, moments_in(shared)[warp * 2 + 1] = 1 / sqrtf(squares / kDepth + kEpsilon);
+  if (lane == 0) moments_in(shared)[row * 2] = mean, moments_in(shared)[row * 2 + 1] = 1 / sqrtf(squares / kDepth + kEpsilon);
 }
 
 DEVICE void finish_moments(char* shared, bool aligned, idx first_row, const Operands& x) {

@@ -2,10 +2,12 @@
 #include "backends/cuda/compile/product_form.h"
 
 #include "backends/cuda/compile/float_products_text.h"
+#include "backends/cuda/compile/moments_text.h"
 #include "backends/cuda/compile/operand_text.h"
 #include "backends/cuda/compile/persistent_text.h"
 #include "backends/cuda/compile/row_text.h"
 #include "backends/cuda/compile/tensor_core_text.h"
+#include "backends/cuda/compile/tile_ranking.h"
 #include "backends/cuda/compile/warp_group_text.h"
 
 namespace ingot::core::cuda {
@@ -19,17 +21,26 @@ struct Product {
   DType dtype() const { return contraction.operand_type(0).dtype; }
 };
 
+// Of a norm's rows, beside the warps that multiply. Where many blocks stand in line for a multiprocessor, fewer of
+// them would fit, and nobody waits for moments.
+int moment_warps_of(const RowTile& tile, const Product& product) {
+  const int64_t blocks = divide_up(product.typical.columns, tile.columns());
+  const bool is_one_wave = static_cast<double>(blocks) <= 2 * kMultiprocessors;
+  return computes_moments(product.contraction) && is_one_wave ? tile.rows : 0;
+}
+
 ProductForm form_of(const RowTile& tile, const Product& product) {
   const ProductSize& typical = product.typical;
+  const int moment_warps = moment_warps_of(tile, product);
   return {.rows = tile.rows,
           .columns = tile.columns(),
-          .threads = tile.threads(),
+          .threads = tile.threads() + moment_warps * 32,
           .wide = 1,
           .shared_bytes = tile.shared_bytes(typical),
-          .constants = fmt::format("constexpr int kRows = {}, kWarps = {}, kOwnColumns = {}, kAhead = {}, "
-                                   "kDepth = {}, kSplits = 1, "
-                                   "kWide = 1;\n",
-                                   tile.rows, RowTile::kWarps, tile.own_columns, tile.ahead, typical.depth),
+          .constants = fmt::format("constexpr int kRows = {}, kWarps = {}, kMomentWarps = {}, kOwnColumns = {}, kAhead = {}, "
+                                   "kDepth = {}, kSplits = 1, kWide = 1;\n",
+                                   tile.rows, RowTile::kWarps, moment_warps, tile.own_columns, tile.ahead,
+                                   typical.depth),
           .body = std::string(row_body())};
 }
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention of at most four queries per head of keys, as in decoding, without tensor cores and tiles in
-// shared memory.
+// Attention of at most eight queries per head of keys, as in decoding, with keys and values in registers.
 #pragma once
 
 #include <string>

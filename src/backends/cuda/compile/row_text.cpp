@@ -7,13 +7,15 @@ namespace {
 //   for tile of the result [kRows x kColumns] that this block has:
 //     each warp has kOwnColumns columns, its lanes 16 bytes of the depth at a time:
 //       the first kAhead steps of b -> registers, before the kernel waits for its predecessor
-//       rows of a -> shared memory
+//       rows of a -> shared memory, copied or computed (fill_rows)
 //       for step of 512 bytes of the depth: products with all rows, in registers
+//     meanwhile, or before, a warp for each row: its moments, for a norm
 //     sums of the lanes, in a fixed order -> shared memory -> epilogue
 // Arithmetic takes far less time than the loads of b.
 constexpr std::string_view kBody = R"cuda(
-constexpr int kThreads = kWarps * 32, kColumns = kWarps * kOwnColumns, kStep = 32 * kChunk, kSteps = (kDepth + kStep - 1) / kStep;
+constexpr int kThreads = (kWarps + kMomentWarps) * 32, kColumns = kWarps * kOwnColumns, kStep = 32 * kChunk, kSteps = (kDepth + kStep - 1) / kStep;
 
+DEVICE Element* rows_in(char* shared) { return (Element*)(shared + kRows * kColumns * 4); }
 DEVICE Packed load_chunk(const Element* from) {
   return kBIsWeight ? load_once(from) : *(const Packed*)from;  // the kernel before may still have been writing it when this one began
 }
@@ -22,30 +24,8 @@ DEVICE Packed b_chunk(const Operands& x, idx batch, idx column, int step) {
   return depth < kDepth && column < x.columns ? load_chunk(b_place(x, batch, column, depth)) : Packed{};
 }
 
-template <class Begin, class End> DEVICE void multiply_tile(char* shared, int, idx batch, idx first_row, idx first_column, const Operands& x, const Begin& begin_epilogue, const End& end_products) {
+DEVICE void multiply_rows(const Element* a, const Packed (&ahead)[kAhead][kOwnColumns], idx batch, idx column, f32* kept, const Operands& x) {
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-  f32* const kept = (f32*)shared;                              // [kRows][kColumns]
-  Element* const a = (Element*)(shared + kRows * kColumns * 4);  // [kRows][kDepth]
-  const idx column = first_column + warp * kOwnColumns;
-  Packed ahead[kAhead][kOwnColumns];
-  if (!kBIsWeight) wait_for_previous();
-  #pragma unroll
-  for (int s = 0; s < kAhead; ++s)
-    #pragma unroll
-    for (int c = 0; c < kOwnColumns; ++c) ahead[s][c] = b_chunk(x, batch, column + c, s);
-  if (kBIsWeight) wait_for_previous();
-  if (kNextWithOperands) let_next_start();
-  for (int i = threadIdx.x; i < kRows * (kDepth / kChunk); i += kThreads) {
-    const int row = i / (kDepth / kChunk), depth = i % (kDepth / kChunk) * kChunk;
-    bool valid = first_row + row < x.rows;
-    const Element* from = a_place(x, a_source(x, batch, first_row + row, depth, valid), 0, depth, valid);
-    copy_chunk(a + row * kDepth + depth, valid ? from : x.a, valid);
-  }
-  commit_copies();
-  begin_epilogue();
-  wait_for_copies<0>();
-  __syncthreads();
-  keep_moments_of_rows(shared, a);
   f32 sums[kRows][kOwnColumns] = {};
   const auto add = [&](int step, const Packed (&b)[kOwnColumns]) {
     const int depth = step * kStep + lane * kChunk;
@@ -77,6 +57,30 @@ template <class Begin, class End> DEVICE void multiply_tile(char* shared, int, i
       const f32 sum = reduce_warp<Add>(sums[r][c]);
       if (lane == 0) kept[r * kColumns + warp * kOwnColumns + c] = sum;
     }
+}
+
+template <class Begin, class End> DEVICE void multiply_tile(char* shared, int, idx batch, idx first_row, idx first_column, const Operands& x, const Begin& begin_epilogue, const End& end_products) {
+  const int warp = threadIdx.x / 32;
+  f32* const kept = (f32*)shared;                              // [kRows][kColumns]
+  Element* const a = rows_in(shared);                          // [kRows][kDepth]
+  const idx column = first_column + warp * kOwnColumns;
+  const bool multiplies = kMomentWarps == 0 || warp < kWarps;
+  Packed ahead[kAhead][kOwnColumns];
+  if (!kBIsWeight) wait_for_previous();
+  #pragma unroll
+  for (int s = 0; s < kAhead; ++s)
+    #pragma unroll
+    for (int c = 0; c < kOwnColumns; ++c)
+      if (multiplies) ahead[s][c] = b_chunk(x, batch, column + c, s);
+  if (kBIsWeight) wait_for_previous();
+  if (kNextWithOperands) let_next_start();
+  fill_rows(a, batch, first_row, x);
+  begin_epilogue();
+  wait_for_copies<0>();
+  __syncthreads();
+  if (kMomentWarps == 0 && warp < kRows) keep_moments_of_row(shared, a, warp);
+  if (multiplies) multiply_rows(a, ahead, batch, column, kept, x);
+  else keep_moments_of_row(shared, a, warp - kWarps);
   __syncthreads();
 }
 
