@@ -110,7 +110,9 @@ class Cache(nn.Module):
         self.keys.index_copy_(2, at, k)
         self.values.index_copy_(2, at, v)
         seen = torch.arange(self.keys.shape[2], device=q.device) <= at.unsqueeze(1)
-        return functional.scaled_dot_product_attention(q, self.keys, self.values, attn_mask=seen, enable_gqa=True)
+        return functional.scaled_dot_product_attention(
+            q, self.keys, self.values, attn_mask=seen, enable_gqa=True
+        )
 
 
 @pytest.mark.parametrize("sizes", [(8, 2, 1, 200, 64), (4, 4, 3, 130, 32), (4, 2, 2, 40, 128)], ids=str)

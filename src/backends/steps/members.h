@@ -33,8 +33,8 @@ RegionKernel compose_members(const Members& members, const SymbolTable& symbols)
 
 // The nodes of a region after its contraction, as a kernel whose buffer 0 is the contraction's result.
 RegionKernel epilogue_of(const Members& members, const Node& contraction);
-// Those that compute its operand 0, with the ranges of symbols; nullopt if there are none. What both need is in
-// both.
+// Those that compute its operand 0, with the ranges of symbols; nullopt if there are none. What both need is
+// in both.
 std::optional<RegionKernel> prologue_of(const Members& members, const Node& contraction,
                                         const SymbolTable& symbols);
 std::vector<const Value*> read_buffers(const RegionKernel& region);  // in the order of the buffers

@@ -159,9 +159,9 @@ LoweredKernel kernel_of_peers(const Node& node, const Target& target) {
 std::vector<const Value*> template_arguments(const Members& members, const Node& node,
                                              std::span<const Value* const> others) {
   std::vector<const Value*> arguments;
-  std::ranges::copy_if(
-      given_operands(node), std::back_inserter(arguments),
-      [&](const Value* operand) { return operand != nullptr && members.outer.contains(operand); });
+  std::ranges::copy_if(given_operands(node), std::back_inserter(arguments), [&](const Value* operand) {
+    return operand != nullptr && members.outer.contains(operand);
+  });
   arguments.insert(arguments.end(), others.begin(), others.end());
   return arguments;
 }

@@ -47,7 +47,8 @@ bool has_whole_eights(const EpilogueSite& site);
 bool has_whole_tiles(const EpilogueSite& site);
 std::string epilogue_alignment(const EpilogueSite& site);
 
-// The kernel's arguments: pointers to the operands, and the epilogue's and the prologue's buffers, and symbols.
+// The kernel's arguments: pointers to the operands, and the epilogue's and the prologue's buffers, and
+// symbols.
 void write_operand_arguments(const EpilogueSite& site);
 
 }  // namespace ingot::core::cuda

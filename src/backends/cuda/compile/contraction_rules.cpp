@@ -95,7 +95,8 @@ bool may_compute_rows(const Node& root, const Node& producer) {
     return operand != nullptr && operand->producer != nullptr &&
            operand->producer->op->traits.has(Trait::kReduction);
   };
-  return rows->type.layout.is_row_major() && element_count(rows->type).constant().value_or(kMost + 1) <= kMost &&
+  return rows->type.layout.is_row_major() &&
+         element_count(rows->type).constant().value_or(kMost + 1) <= kMost &&
          producer.op->lower(producer).stages[0].bindings.empty() &&
          std::ranges::none_of(producer.operands, is_reduced);
 }

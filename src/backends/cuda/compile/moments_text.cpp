@@ -17,7 +17,7 @@ DEVICE void keep_moments_of_row(char*, const Element*, int) {}
 constexpr std::string_view kMomentsOfRows = R"cuda(
 DEVICE f32* moments_in(char* shared) { return (f32*)(shared + kMoments); }
 
-// Of a row that lies in shared memory whole, in the registers of a warp.
+// The row lies in shared memory whole; a warp takes it into registers.
 DEVICE void keep_moments_of_row(char* shared, const Element* a, int row) {
   constexpr int kChunks = kDepth / kChunk, kOwn = (kChunks + 31) / 32;
   const int lane = threadIdx.x % 32;

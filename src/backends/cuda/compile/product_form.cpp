@@ -21,8 +21,8 @@ struct Product {
   DType dtype() const { return contraction.operand_type(0).dtype; }
 };
 
-// Of a norm's rows, beside the warps that multiply. Where many blocks stand in line for a multiprocessor, fewer of
-// them would fit, and nobody waits for moments.
+// Warps for the moments of rows, beside those that multiply. Where many blocks stand in line for a
+// multiprocessor, fewer of them would fit, and nobody waits for moments.
 int moment_warps_of(const RowTile& tile, const Product& product) {
   const int64_t blocks = divide_up(product.typical.columns, tile.columns());
   const bool is_one_wave = static_cast<double>(blocks) <= 2 * kMultiprocessors;
@@ -37,10 +37,10 @@ ProductForm form_of(const RowTile& tile, const Product& product) {
           .threads = tile.threads() + moment_warps * 32,
           .wide = 1,
           .shared_bytes = tile.shared_bytes(typical),
-          .constants = fmt::format("constexpr int kRows = {}, kWarps = {}, kMomentWarps = {}, kOwnColumns = {}, kAhead = {}, "
-                                   "kDepth = {}, kSplits = 1, kWide = 1;\n",
-                                   tile.rows, RowTile::kWarps, moment_warps, tile.own_columns, tile.ahead,
-                                   typical.depth),
+          .constants = fmt::format(
+              "constexpr int kRows = {}, kWarps = {}, kMomentWarps = {}, kOwnColumns = {}, kAhead = {}, "
+              "kDepth = {}, kSplits = 1, kWide = 1;\n",
+              tile.rows, RowTile::kWarps, moment_warps, tile.own_columns, tile.ahead, typical.depth),
           .body = std::string(row_body())};
 }
 

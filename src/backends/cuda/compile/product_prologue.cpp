@@ -58,7 +58,9 @@ void write_computed_rows(const ProductShape& shape, const Node& node, const loop
     for (const loops::ExprNode* read : load.nodes)
       writer.replace_node(read, fmt::format("number_of<{}>({}, j)", dtype == DType::kBF16, name));
   }
-  out.line("f32 values[kChunk];\n#pragma unroll\nfor (int j = 0; j < kChunk; ++j) {{\nconst int at = first + j;\n");
+  out.line(
+      "f32 values[kChunk];\n#pragma unroll\nfor (int j = 0; j < kChunk; ++j) {{\nconst int at = first + "
+      "j;\n");
   IndexScope inner = scope;
   inner.add(loops.back(), "at");
   writer.begin_block();

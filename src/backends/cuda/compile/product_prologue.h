@@ -17,7 +17,7 @@ using Prologue = const loops::Kernel*;
 void write_fill_rows(const Node& node, const ProductShape& shape, Prologue prologue, int threads,
                      TemplateText& out);
 
-// Of the buffers that a prologue reads: fields of Operands, "const u16* p1; ", and their values, ", p1".
+// The buffers that a prologue reads: fields of Operands, "const u16* p1; ", and their values, ", p1".
 std::string prologue_fields(Prologue prologue);
 std::string prologue_values(Prologue prologue);
 // The kernel's arguments for them, "const u16* p1, ".

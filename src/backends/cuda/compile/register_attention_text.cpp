@@ -13,13 +13,13 @@ namespace {
 //     scores = keys x queries; running maximum; exponentials
 //     results^T += values^T x exponentials
 //   shares of the keys, of warps and of blocks of a cluster, are merged in order
-// With so few queries a kernel takes as long as its instructions: tensor cores take the fewest. Products are of
-// 16 keys or columns by eight queries, most of which do not exist. Blocks are small: those of the next kernels
-// start beside them.
+// With so few queries a kernel takes as long as its instructions: tensor cores take the fewest. Products are
+// of 16 keys or columns by eight queries, most of which do not exist. Blocks are small: those of the next
+// kernels start beside them.
 //
-// A lane has 16 bytes of every 64 of the rows of keys lane / 4 and that + 8. Which column of a product's depth an
-// element is does not matter where keys and queries agree. Of values, 8 x 8 elements that lie so in the lanes'
-// registers are transposed there (movmatrix).
+// A lane has 16 bytes of every 64 of the rows of keys lane / 4 and that + 8. Which column of a product's
+// depth an element is does not matter where keys and queries agree. Of values, 8 x 8 elements that lie so in
+// the lanes' registers are transposed there (movmatrix).
 constexpr std::string_view kParts = R"cuda(
 constexpr int kRows = kFewRows, kThreads = kWarpKeys * 32, kSumStride = kValueWidth + 4, kOwnKeys = kKeys / kWarpKeys, kTiles = kOwnKeys / 16, kPieces = kWidth / 32;
 static_assert(kWidth == kValueWidth && kRows <= 8, "as rank_tactics has it");
