@@ -46,7 +46,7 @@ def ingot(*arguments: object, library: bool = True) -> str:
 def timed(model: Path, architecture: str, level: int, library: bool) -> tuple[float, str]:
     """Microseconds of the layer's step, and its kernel."""
     engine = model.with_suffix(".ingot")
-    ingot("build", model, "-o", engine, "--device", f"cuda:{architecture}", "--engine-cache-dir", "off",
+    ingot("build", model, "-o", engine, "--device", f"cuda:{architecture}", "--engine-cache-dir", "off", "--numerics", "fast",
           "--timing-cache-path", engine.with_suffix(f".{level}{library}"), "--optimization-level", level, library=library)  # fmt: skip
     steps = json.loads(ingot("profile", engine, "--json", "--seconds", 0.5))["steps"]
     step = next(

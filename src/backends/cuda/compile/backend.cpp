@@ -98,7 +98,7 @@ void add_library_convolutions(LoweredStep& step, const Node& convolution, const 
                                     .epilogue = epilogue.kernel,
                                     .buffers = epilogue.buffers,
                                     .arguments = arguments,
-                                    .rounds_to_tf32 = rounds_to_tf32(target),
+                                    .may_lose_nan = target.numerics == Target::Numerics::kFast,
                                     .exact_functions = has_exact_functions(target),
                                     .architecture = target.device};
   std::vector<LoweredKernel> kernels = library_convolutions(site, version, library_choices(target));
@@ -287,8 +287,7 @@ FusionAnswer may_keep_moments(const Node& root) {
 // Whether cuDNN is expected to compute it: with groups of channels, or windows of three dims, where Ingot has
 // plain loops. Of one channel per group its kernels take nothing in.
 bool is_for_library(const Node& node, const Target& target) {
-  if (!target.times_tactics() || !suits_library(node, rounds_to_tf32(target)) || library_version(kCudnn) == 0)
-    return false;
+  if (!target.times_tactics() || !suits_library(node) || library_version(kCudnn) == 0) return false;
   const int64_t groups = node.attributes<ops::Convolution>().groups;
   const bool has_groups = groups > 1 && node.operand_type(1).shape[1] != Dim(1);
   return has_groups || (groups == 1 && node.operand_type(0).rank() == 5);

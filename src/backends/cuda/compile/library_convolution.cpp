@@ -57,13 +57,12 @@ class ConvolutionLowering {
     const int64_t x = argument(node_.operands[0]), weight = argument(node_.operands[1]);
     const DType dtype = node_.operand_type(0).dtype;
     if (x == kNoBuffer || weight == kNoBuffer) return std::nullopt;
-    Launch launch{
-        .sizes = sizes(),
-        .constants = {0, 1, 1, version, 0, dtype == DType::kF32 ? kRoundsToTf32 : 0,
-                      static_cast<int64_t>(dtype), bias, buffer(after.added), buffer(after.result), x, weight,
-                      static_cast<int64_t>(after.activation), std::bit_cast<int64_t>(after.bound),
-                      attributes_.groups, *node_.operand_type(0).shape[1].constant(),
-                      *node_.operand_type(1).shape[0].constant()}};
+    Launch launch{.sizes = sizes(),
+                  .constants = {0, 1, 1, version, 0, 0, static_cast<int64_t>(dtype), bias,
+                                buffer(after.added), buffer(after.result), x, weight,
+                                static_cast<int64_t>(after.activation), std::bit_cast<int64_t>(after.bound),
+                                attributes_.groups, *node_.operand_type(0).shape[1].constant(),
+                                *node_.operand_type(1).shape[0].constant()}};
     append_windows(launch.constants);
     return launch;
   }
@@ -99,19 +98,26 @@ class ConvolutionLowering {
   const ops::Convolution attributes_;
 };
 
-// As the library has them: cheaper, and less exact. Those of f32 are left to kernels of ours.
+// relu of the library may give 0 for what is not a number; its other functions are cheaper, and less exact,
+// than ours.
 bool may_activate(const LibraryConvolutionSite& site, LibraryActivation activation) {
-  const bool is_exact = activation == LibraryActivation::kNone || activation == LibraryActivation::kRelu ||
-                        activation == LibraryActivation::kBoundedRelu;
-  return is_exact || (!site.exact_functions && is_half(site.node.operand_type(0).dtype));
+  switch (activation) {
+    case LibraryActivation::kNone:
+      return true;
+    case LibraryActivation::kRelu:
+    case LibraryActivation::kBoundedRelu:
+      return site.may_lose_nan;
+    default:
+      return !site.exact_functions;
+  }
 }
 
 }  // namespace
 
-bool suits_library(const Node& node, bool rounds_to_tf32) {
+bool suits_library(const Node& node) {
   if (node.op != &ops::convolution || node.results.empty()) return false;
   const TensorType &x = node.operand_type(0), &weight = node.operand_type(1);
-  if (!is_half(x.dtype) && !(x.dtype == DType::kF32 && rounds_to_tf32)) return false;
+  if (!is_half(x.dtype)) return false;
   const bool is_one_dtype =
       weight.dtype == x.dtype && node.results[0]->type.dtype == x.dtype &&
       (!node.has_operand(kBiasOperand) || node.operand_type(kBiasOperand).dtype == x.dtype);
@@ -127,7 +133,7 @@ LayoutRequest library_layouts(const Node& node) {
 std::vector<LoweredKernel> library_convolutions(const LibraryConvolutionSite& site, int64_t version,
                                                 int64_t choices) {
   const Node& node = site.node;
-  if (!suits_library(node, site.rounds_to_tf32) || !has_library_layouts(node)) return {};
+  if (!suits_library(node) || !has_library_layouts(node)) return {};
   constexpr size_t kChannels = 1;
   const Layout layout = channels_last_of(node.results[0]->type);
   const auto after = read_library_epilogue(node, kChannels, layout, site.epilogue);

@@ -11,9 +11,9 @@
 
 namespace ingot::core::cuda {
 
-// Whether cuDNN computes it in the layouts that it asks for: of halves, and of f32 where it may be rounded to
-// TF32; with one, two or three dims of windows. `library_layouts` are these layouts.
-bool suits_library(const Node& convolution, bool rounds_to_tf32);
+// Whether cuDNN computes it in the layouts that it asks for: of halves, with one, two or three dims of
+// windows. `library_layouts` are these layouts.
+bool suits_library(const Node& convolution);
 LayoutRequest library_layouts(const Node& convolution);
 
 // A step with a convolution: what is known when it is lowered.
@@ -22,8 +22,8 @@ struct LibraryConvolutionSite {
   const loops::Kernel& epilogue;
   std::span<const Value* const> buffers;    // of the epilogue: its first is the convolution's result
   std::span<const Value* const> arguments;  // of the step
-  bool rounds_to_tf32;
-  bool exact_functions;  // in epilogues
+  bool may_lose_nan;                        // in relu
+  bool exact_functions;                     // in epilogues
   std::string_view architecture;
 };
 

@@ -59,10 +59,10 @@ bool is_valid_convolution(const Launch& launch, int64_t buffers) {
                 activation = constants[kConvolutionActivation];
   const auto is_operand = [&](int64_t at) { return at >= 0 && at < buffers && at != result; };
   const auto is_divided = [&](int64_t channels) { return is_size(channels) && channels % groups == 0; };
-  return is_operand(x) && is_operand(weight) && (constants[kLibraryForm] & ~kRoundsToTf32) == 0 &&
-         activation >= 0 && activation < kLibraryActivations && is_size(groups) &&
-         is_divided(constants[kConvolutionChannels]) && is_divided(constants[kConvolutionResults]) &&
-         has_valid_window(constants);
+  return is_operand(x) && is_operand(weight) && constants[kLibraryForm] == 0 &&
+         constants[kLibraryDtype] != static_cast<int64_t>(DType::kF32) && activation >= 0 &&
+         activation < kLibraryActivations && is_size(groups) && is_divided(constants[kConvolutionChannels]) &&
+         is_divided(constants[kConvolutionResults]) && has_valid_window(constants);
 }
 
 // Whether arguments have the elements that a call takes them to have.

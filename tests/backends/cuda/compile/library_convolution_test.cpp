@@ -27,7 +27,7 @@ struct Offered {
 
 // The convolution and what follows it, as one step whose arguments are the inputs in order, then the result.
 Offered offer(const std::string& inputs, const std::string& body, const char* layout = kImagesLast,
-              bool rounds_to_tf32 = false) {
+              bool may_lose_nan = true) {
   Graph graph = parse_graph(fmt::format("graph g({}) {{\n{}\n return %y\n}}", inputs, body), ops::find_op);
   Members members;
   std::vector<const Value*> arguments;
@@ -50,7 +50,7 @@ Offered offer(const std::string& inputs, const std::string& body, const char* la
                                         .epilogue = epilogue.kernel,
                                         .buffers = epilogue.buffers,
                                         .arguments = arguments,
-                                        .rounds_to_tf32 = rounds_to_tf32,
+                                        .may_lose_nan = may_lose_nan,
                                         .exact_functions = false,
                                         .architecture = "sm_90a"},
                                        kCudnnVersion, 3)};
@@ -136,10 +136,6 @@ TEST(CudaLibraryConvolutions, TakeGroupsAndWindowsOfOneToThreeDims) {
             " %y = convolution(%x, %w) {stride=[1], padding=[1], dilation=[1]} : f16[N,24,S]", "{0, 2, 1}");
   ASSERT_FALSE(lines.kernels.empty());
   EXPECT_TRUE(lines.are_valid);
-  const Offered tf32 = offer("%x: f32[N,16,9,7], %w: f32[24,16,3,3], %b: f32[24]",
-                             convolution("%y", "f32[N,24,9,7]"), kImagesLast, true);
-  ASSERT_FALSE(tf32.kernels.empty());
-  EXPECT_EQ(tf32.kernels[0].launch.constants[kLibraryForm], kRoundsToTf32);
 }
 
 TEST(CudaLibraryConvolutions, AreNoneWhereTheLibraryCannot) {
@@ -148,9 +144,12 @@ TEST(CudaLibraryConvolutions, AreNoneWhereTheLibraryCannot) {
     return offer(inputs, body, layout).kernels.size();
   };
   EXPECT_EQ(count(kInputs, convolution(), ""), 0U) << "channels first";
+  const std::string relu = convolution("%c") + "\n %y = relu(%c) : f16[N,24,9,7]";
+  EXPECT_FALSE(offer(kInputs, relu).kernels.empty());
+  EXPECT_TRUE(offer(kInputs, relu, kImagesLast, false).kernels.empty()) << "NaN may become 0";
   EXPECT_EQ(count("%x: f32[N,16,9,7], %w: f32[24,16,3,3], %b: f32[24]", convolution("%y", "f32[N,24,9,7]")),
             0U)
-      << "f32 without TF32";
+      << "f32";
   EXPECT_EQ(count("%x: f64[N,16,9,7], %w: f64[24,16,3,3], %b: f64[24]", convolution("%y", "f64[N,24,9,7]")),
             0U);
   EXPECT_EQ(count(kInputsWithAdded,
