@@ -43,6 +43,7 @@ constexpr std::array kExtensions = {
     Extension{"vnni", of({CpuFeature::kAvx512Vnni}), "x86-64-v4"},
     Extension{"bf16", of({CpuFeature::kAvx512Bf16}), "x86-64-v4"},
     Extension{"fp16", of({CpuFeature::kAvx512Fp16}), "x86-64-v4"},
+    Extension{"vbmi", of({CpuFeature::kAvx512Vbmi}), "x86-64-v4"},
     Extension{"amx-tile", of({CpuFeature::kAmxTile}), "x86-64-v3"},
     Extension{"amx-bf16", of({CpuFeature::kAmxBf16}), "amx-tile"},
     Extension{"amx-int8", of({CpuFeature::kAmxInt8}), "amx-tile"},

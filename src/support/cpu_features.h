@@ -18,6 +18,7 @@ enum class CpuFeature : uint32_t {
   kAmxTile = 5,
   kAmxBf16 = 6,
   kAmxInt8 = 7,
+  kAvx512Vbmi = 8,
   kAarch64 = 32,
 };
 

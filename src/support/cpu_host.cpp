@@ -61,6 +61,7 @@ void add_avx512(CpuFeatures& features, const Registers& extended, const Register
   if (all_of(extended.c, bit(11))) features.add(CpuFeature::kAvx512Vnni);
   if (all_of(more.a, bit(5))) features.add(CpuFeature::kAvx512Bf16);
   if (all_of(extended.d, bit(23))) features.add(CpuFeature::kAvx512Fp16);
+  if (all_of(extended.c, bit(1))) features.add(CpuFeature::kAvx512Vbmi);
 }
 
 void add_amx(CpuFeatures& features, const Registers& extended) {

@@ -15,7 +15,7 @@ namespace {
 
 TEST(CpuFeatures, TextReadsBack) {
   for (const char* text : {"x86-64", "x86-64-v3", "x86-64-v4", "x86-64-v4+vnni", "x86-64-v4+vnni+bf16+fp16",
-                           "x86-64-v4+vnni+bf16+fp16+amx-tile+amx-bf16+amx-int8", "aarch64"}) {
+                           "x86-64-v4+vnni+bf16+fp16+vbmi+amx-tile+amx-bf16+amx-int8", "aarch64"}) {
     EXPECT_EQ(to_string(parse_cpu_features(text)), text);
   }
   EXPECT_EQ(parse_cpu_features(to_string(host_cpu_features())), host_cpu_features());
@@ -44,12 +44,12 @@ TEST(CpuFeatures, UnknownWordsNameTheNearest) {
 
 // Every text of a base and extensions is parsed, or rejected because an extension lacks its required feature.
 TEST(CpuFeatures, ExtensionsComeWithTheirBase) {
-  const char* const extensions[] = {"vnni", "bf16", "fp16", "amx-tile", "amx-bf16", "amx-int8"};
+  const char* const extensions[] = {"vnni", "bf16", "fp16", "vbmi", "amx-tile", "amx-bf16", "amx-int8"};
   for (const char* base : {"x86-64", "x86-64-v3", "x86-64-v4", "aarch64"}) {
-    for (unsigned set = 0; set < 64; ++set) {
+    for (unsigned set = 0; set < 128; ++set) {
       std::string text = base;
-      for (unsigned i = 0; i < 6; ++i) text += set >> i & 1 ? std::string("+") + extensions[i] : "";
-      const bool needs_v4 = (set & 7) != 0, needs_v3 = (set & 8) != 0, needs_tile = (set & 48) != 0;
+      for (unsigned i = 0; i < 7; ++i) text += set >> i & 1 ? std::string("+") + extensions[i] : "";
+      const bool needs_v4 = (set & 15) != 0, needs_v3 = (set & 16) != 0, needs_tile = (set & 96) != 0;
       const bool v4 = std::string_view(base) == "x86-64-v4", v3 = v4 || std::string_view(base) == "x86-64-v3";
       if ((!needs_v4 || v4) && (!needs_v3 || v3) && (!needs_tile || needs_v3)) {
         EXPECT_EQ(to_string(parse_cpu_features(text)), text);
@@ -68,6 +68,7 @@ TEST(CpuFeatures, AgreeWithTheCompilersRuntime) {
   EXPECT_EQ(host.has(CpuFeature::kX86V4), __builtin_cpu_supports("avx512vl") != 0);
   EXPECT_EQ(host.has(CpuFeature::kAvx512Vnni), __builtin_cpu_supports("avx512vnni") != 0);
   EXPECT_EQ(host.has(CpuFeature::kAvx512Bf16), __builtin_cpu_supports("avx512bf16") != 0);
+  EXPECT_EQ(host.has(CpuFeature::kAvx512Vbmi), __builtin_cpu_supports("avx512vbmi") != 0);
 }
 
 TEST(CacheSizes, AgreeWithTheSystemLibrary) {

@@ -128,7 +128,10 @@ const KernelTemplate kTemplates[] = {
         const PanelTactic&) {
        return plan_winograd(operand_types(node), result_type(node), epilogue, symbols, target);
      }},
-    {&ops::attention, [](const Node& node, const Target&) { return supports_attention(operand_types(node)); },
+    {&ops::attention,
+     [](const Node& node, const Target& target) {
+       return supports_attention(operand_types(node), features_of(target));
+     },
      [](const Node& node, const Target&) { return attention_layouts(operand_types(node)); },
      [](const Node& node, const loops::Kernel& epilogue, const SymbolTable& symbols, const Target& target,
         const PanelTactic&) {
@@ -150,6 +153,9 @@ bool has_template_of(const Node& node, DType dtype, const Target& target) {
   const CpuFeatures features = features_of(target);
   if (node.op == &ops::linear) return supports_linear(types, features).yes;
   if (node.op == &ops::matmul) return supports_matmul(types, features).yes;
+  if (node.op == &ops::attention)
+    return dtype == DType::kBF16 && multiplies_attention_of_bf16(types, features) &&
+           supports_attention(types, features).yes;
   return node.op == &ops::convolution &&
          supports_convolution(types, node.attributes<ops::Convolution>(), features).yes;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cpu/compile/templates/attention.h"
+#include "backends/cpu/compile/templates/target.h"
 #include "backends/steps/members.h"
 #include "support/cpu_features.h"
 
@@ -26,22 +27,22 @@ void PrintTo(const AttentionCase& c, std::ostream* out) {
        << (c.static_queries ? " static queries" : "");
 }
 
-class AttentionTemplate : public testing::TestWithParam<std::tuple<AttentionCase, const char*>> {};
+class AttentionTemplate : public testing::TestWithParam<std::tuple<AttentionCase, Multiplication>> {};
 
-TensorType type_of(const std::vector<int64_t>& shape, const AttentionCase& c) {
-  TensorType type{DType::kF32, Shape(shape.begin(), shape.end()), {}};
+TensorType type_of(const std::vector<int64_t>& shape, const AttentionCase& c, DType dtype) {
+  TensorType type{dtype, Shape(shape.begin(), shape.end()), {}};
   if (c.heads_inside) type.layout = Layout::permutation(std::array{0, 2, 1, 3});
   return type;
 }
 
-std::vector<TensorType> attention_operand_types(const AttentionCase& c) {
-  std::vector<TensorType> types{type_of(c.query, c), type_of(c.key, c), type_of(c.value, c)};
+std::vector<TensorType> attention_operand_types(const AttentionCase& c, DType dtype) {
+  std::vector<TensorType> types{type_of(c.query, c, dtype), type_of(c.key, c, dtype), type_of(c.value, c, dtype)};
   if (!c.static_queries) {
     size_t row = c.query.size() - 2;
     types[0].shape[row] = Dim::symbol("L");
     types[1].shape[row] = types[2].shape[row] = Dim::symbol("S");
   }
-  if (!c.mask.empty()) types.push_back({DType::kF32, Shape(c.mask.begin(), c.mask.end()), {}});
+  if (!c.mask.empty()) types.push_back({dtype, Shape(c.mask.begin(), c.mask.end()), {}});
   return types;
 }
 
@@ -88,19 +89,34 @@ std::vector<double> expected_row(const AttentionCase& c, const std::vector<HostB
   return result;
 }
 
+// Halves: for few queries, and bf16 where its pairs are multiplied.
+bool is_supported(const AttentionCase& c, const Multiplication& numbers) {
+  const int64_t queries = c.query[c.query.size() - 2];
+  const bool few = c.static_queries && queries <= 3;
+  return numbers.a == DType::kF32 || few ||
+         (std::string_view(numbers.level).ends_with("+bf16") && c.query.back() % 2 == 0);
+}
+
+// Exponentials and results are rounded to the dtype, whose numbers here are up to 1.
+double tolerance_of(DType dtype) {
+  return dtype == DType::kF32 ? 2e-6 : dtype == DType::kF16 ? 1e-3 : 8e-3;
+}
+
 TEST_P(AttentionTemplate, EqualsTheDefinition) {
-  const auto& [c, level] = GetParam();
+  const auto& [c, numbers] = GetParam();
+  const char* const level = numbers.level;
   if (!host_cpu_features().covers(parse_cpu_features(level)))
     GTEST_SKIP() << "this processor has no " << level;
   Target target;
   target.device = level;
   size_t dims = c.query.size() - 2;
   ops::Attention attributes{0, c.causal, c.grouped};
-  std::vector<TensorType> operands = attention_operand_types(c);
-  ASSERT_TRUE(supports_attention(operands).yes);
+  std::vector<TensorType> operands = attention_operand_types(c, numbers.a);
+  ASSERT_EQ(supports_attention(operands, features_of(target)).yes, is_supported(c, numbers));
+  if (!is_supported(c, numbers)) return;
   std::vector<int64_t> shape = c.query;
   shape.back() = c.value.back();
-  TensorType result = type_of(shape, c);
+  TensorType result = type_of(shape, c, numbers.a);
   if (!c.static_queries) result.shape[dims] = Dim::symbol("L");
   SymbolTable table{{"L", {}}, {"S", {}}};
   TemplateKernel plan = plan_attention(operands, result, attributes, plain_epilogue(result), table, target);
@@ -118,7 +134,7 @@ TEST_P(AttentionTemplate, EqualsTheDefinition) {
     std::vector<double> expected = expected_row(c, buffers, place);
     for (size_t v = 0; v < expected.size(); ++v) {
       place.back() = static_cast<int64_t>(v);
-      ASSERT_NEAR(buffers.back().at(place), expected[v], 2e-6) << testing::PrintToString(place);
+      ASSERT_NEAR(buffers.back().at(place), expected[v], tolerance_of(numbers.a)) << testing::PrintToString(place);
     }
   });
 }
@@ -137,12 +153,21 @@ const AttentionCase kAttentionCases[] = {
                                                                                                  // of keys
     {{1, 2, 3, 20}, {1, 2, 37, 20}, {1, 2, 37, 140}, {}, true, false, false, true},
     {{1, 2, 128, 64}, {1, 2, 128, 64}, {1, 2, 128, 64}, {}, false, false, true, true},
+    {{1, 1, 50, 40}, {1, 1, 259, 40}, {1, 1, 259, 40}, {50, 259}},  // words and keys that do not fill vectors
+};
+
+constexpr Multiplication kAttentionNumbers[] = {
+    {"x86-64-v3"},
+    {"x86-64-v4"},
+    {"x86-64-v3", DType::kBF16, DType::kBF16},
+    {"x86-64-v4", DType::kF16, DType::kF16},
+    {"x86-64-v4+bf16", DType::kBF16, DType::kBF16},
 };
 
 INSTANTIATE_TEST_SUITE_P(Shapes, AttentionTemplate,
                          testing::Combine(testing::ValuesIn(kAttentionCases),
-                                          testing::Values("x86-64-v3", "x86-64-v4")),
-                         template_test_name<AttentionCase>);
+                                          testing::ValuesIn(kAttentionNumbers)),
+                         multiplication_test_name<AttentionCase>);
 
 }  // namespace
 }  // namespace ingot::core::cpu

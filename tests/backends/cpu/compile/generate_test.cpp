@@ -64,12 +64,12 @@ TEST(Generate, WantOfMemoryIsAnException) {
 
 // Every text of a base and extensions that parse_cpu_features accepts.
 std::vector<std::string> feature_texts() {
-  const char* const extensions[] = {"vnni", "bf16", "fp16", "amx-tile", "amx-bf16", "amx-int8"};
+  const char* const extensions[] = {"vnni", "bf16", "fp16", "vbmi", "amx-tile", "amx-bf16", "amx-int8"};
   std::vector<std::string> texts;
   for (const char* base : {"x86-64", "x86-64-v3", "x86-64-v4", "aarch64"}) {
-    for (unsigned set = 0; set < 64; ++set) {
+    for (unsigned set = 0; set < 128; ++set) {
       std::string text = base;
-      for (unsigned i = 0; i < 6; ++i) text += set >> i & 1 ? std::string("+") + extensions[i] : "";
+      for (unsigned i = 0; i < 7; ++i) text += set >> i & 1 ? std::string("+") + extensions[i] : "";
       try {
         parse_cpu_features(text);
         texts.push_back(text);

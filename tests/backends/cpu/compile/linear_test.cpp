@@ -91,6 +91,8 @@ constexpr Multiplication kMultiplications[] = {
     {"x86-64-v4", DType::kF32, DType::kE4M3},
     {"x86-64-v3", DType::kF32, DType::kE5M2},
     {"x86-64-v4", DType::kF32, DType::kE5M2},
+    {"x86-64-v4+vbmi", DType::kF32, DType::kE4M3},
+    {"x86-64-v4+vbmi", DType::kF32, DType::kE5M2},
     kMultiplyDoubles,
     kMultiplyDoublesWide,
     kMultiplyPairs,
@@ -105,6 +107,38 @@ INSTANTIATE_TEST_SUITE_P(Shapes, LinearTemplate,
                          testing::Combine(testing::ValuesIn(kLinearCases),
                                           testing::ValuesIn(kMultiplications)),
                          multiplication_test_name<LinearCase>);
+
+// Each code of fp8 as a weight, for rows that convert what they load, and for more, which convert panels.
+TEST(LinearOfSmallFloats, MultipliesEachCode) {
+  constexpr int64_t kCodes = 256;
+  for (const char* level : {"x86-64-v3", "x86-64-v4", "x86-64-v4+vbmi"}) {
+    if (!test::can_run(level)) continue;
+    Target target;
+    target.device = level;
+    for (const DType stored : {DType::kE4M3, DType::kE5M2}) {
+      const auto value = [&](int64_t code) {
+        const auto bits = static_cast<uint8_t>(code);
+        return stored == DType::kE4M3 ? e4m3_to_float(bits) : e5m2_to_float(bits);
+      };
+      for (const int64_t rows : {1, 20}) {
+        std::vector<TensorType> operands{{DType::kF32, {rows, 1}, {}}, {stored, {kCodes, 1}, {}}};
+        operands[1].layout = *linear_layouts(operands, features_of(target)).operands[1];
+        const TensorType result{DType::kF32, {rows, kCodes}, {}};
+        std::vector<HostBuffer> buffers;
+        for (const TensorType& type : operands) buffers.push_back(HostBuffer(type, {}));
+        buffers.push_back(HostBuffer(result, {}));
+        for (int64_t row = 0; row < rows; ++row) buffers[0].set({row, 0}, 2);
+        for (int64_t code = 0; code < kCodes; ++code) buffers[1].set({code, 0}, value(code));
+        run_template(plan_linear(operands, plain_epilogue(result), {}, target, {}), {}, buffers);
+        for (int64_t i = 0; i < rows * kCodes; ++i) {
+          const double found = buffers[2].at({i / kCodes, i % kCodes}), expected = 2 * value(i % kCodes);
+          ASSERT_TRUE(found == expected || (std::isnan(found) && std::isnan(expected)))
+              << level << " " << name(stored) << " code " << i % kCodes << ": " << found << ", not " << expected;
+        }
+      }
+    }
+  }
+}
 
 }  // namespace
 }  // namespace ingot::core::cpu

@@ -57,6 +57,7 @@ std::string processor_features(CpuFeatures features) {
   add(CpuFeature::kAvx512Vnni, "avx512vnni");
   add(CpuFeature::kAvx512Bf16, "avx512bf16");
   add(CpuFeature::kAvx512Fp16, "avx512fp16");
+  add(CpuFeature::kAvx512Vbmi, "avx512vbmi");
   add(CpuFeature::kAmxTile, "amx-tile");
   add(CpuFeature::kAmxBf16, "amx-bf16");
   add(CpuFeature::kAmxInt8, "amx-int8");

@@ -7,6 +7,7 @@
 
 #include "backends/cpu/compile/templates/attention_problem.h"
 #include "backends/cpu/compile/templates/epilogue.h"
+#include "backends/cpu/compile/templates/tile_shape.h"
 #include "ops/attention.h"
 
 namespace ingot::core::cpu {
@@ -26,19 +27,33 @@ MatrixOperand place_mask(TensorType mask, const Shape& batch) {
   return operand;
 }
 
+bool has_few_queries(const TensorType& query) {
+  const auto queries = query.shape[query.rank() - 2].constant();
+  return queries && *queries <= kFewQueries;
+}
+
 }  // namespace
 
-Fit supports_attention(std::span<const TensorType> operands) {
+bool multiplies_attention_of_bf16(std::span<const TensorType> operands, CpuFeatures features) {
+  return multiplies_bf16(features) && !has_few_queries(operands[0]) &&
+         operands[0].shape.back().constant().value_or(1) % 2 == 0;
+}
+
+Fit supports_attention(std::span<const TensorType> operands, CpuFeatures features) {
+  const DType dtype = operands[0].dtype;
+  const bool multiplies = dtype == DType::kF32 || (is_half(dtype) && has_few_queries(operands[0])) ||
+                          (dtype == DType::kBF16 && multiplies_attention_of_bf16(operands, features));
+  if (!multiplies)
+    return {false, fmt::format("the attention template does not multiply {} here", name(dtype))};
   for (size_t i = 0; i < 3; ++i) {
-    if (operands[i].dtype != DType::kF32) return {false, "the attention template supports f32 only"};
     if (!operands[i].shape.back().is_constant())
       return {false, "the attention template requires a constant head size"};
     if (*operands[i].shape.back().constant() == 0)
       return {false, "the attention template requires a head size above 0"};
   }
-  if (operands.size() > 3 && operands[3].dtype != DType::kBool && operands[3].dtype != DType::kF32) {
-    return {false, "the attention template supports only bool and f32 masks"};
-  }
+  if (operands.size() > 3 && operands[3].dtype != DType::kBool && operands[3].dtype != DType::kF32 &&
+      !is_half(operands[3].dtype))
+    return {false, "the attention template supports only bool, f32, f16 and bf16 masks"};
   return {};
 }
 

@@ -8,7 +8,10 @@
 namespace ingot::core::cpu {
 
 // Operands: query, key, value, optional mask; see ops::Attention. Any layouts with the last dim innermost.
-Fit supports_attention(std::span<const TensorType> operands);
+// f32; bf16 where its products are fast; f16 and bf16 for few queries, which read keys and values once.
+Fit supports_attention(std::span<const TensorType> operands, CpuFeatures features);
+// Whether a processor with fast products of bf16 has them for this attention, which has many queries.
+bool multiplies_attention_of_bf16(std::span<const TensorType> operands, CpuFeatures features);
 LayoutRequest attention_layouts(std::span<const TensorType> operands);
 TemplateKernel plan_attention(std::span<const TensorType> operands, const TensorType& result,
                               const ops::Attention& attributes, const loops::Kernel& epilogue,

@@ -3,11 +3,15 @@
 // [key][query], so the softmax needs no sum across lanes, and both products use the microkernel on keys and
 // values in place.
 //
+// Products of bf16 read pairs: of columns as they lie in queries and keys, and of adjacent keys, for which
+// values are copied. Scores, their softmax and all sums are f32.
+//
 //   for each batch, block of NR queries                                     (one work item)
-//     pack the queries, scaled: [width][NR]
+//     pack the queries, scaled: [width][NR]                                 (bf16: scores are scaled instead)
 //     for each block of kBlockKeys keys
 //       for each MR keys: scores[MR][NR] = microkernel(keys, queries)
 //       maximum per query; scores = exp(scores - maximum); factor = exp(old maximum - maximum)
+//       (bf16: round the scores to pairs of keys, copy the values of the block to such pairs)
 //       for each MR value columns: sums[MR][NR] = sums * factor + microkernel(values^T, scores)
 //     divide by the totals, transpose to [query][value column], epilogue
 #include <cmath>
@@ -15,6 +19,7 @@
 
 #include "backends/cpu/compile/llvm/elements.h"
 #include "backends/cpu/compile/llvm/lanes.h"
+#include "backends/cpu/compile/templates/attention_pairs.h"
 #include "backends/cpu/compile/templates/attention_problem.h"
 #include "backends/cpu/compile/templates/epilogue.h"
 #include "backends/cpu/compile/templates/target.h"
@@ -47,6 +52,7 @@ struct Places {
     auto next = [this](int64_t bytes) { return std::exchange(end, end + bytes); };
     query = next(float_bytes(round_up(problem.width, lanes) * queries));
     scores = next(float_bytes((kBlockKeys + tile.rows) * queries));
+    values = next(tile.group() == 1 ? 0 : float_bytes(kBlockKeys / 2 * round_up(problem.value_width, lanes)));
     mask = next(problem.mask ? float_bytes(round_up(kBlockKeys, lanes) * queries) : 0);
     sums = next(float_bytes(round_up(problem.value_width, lanes) * queries));
     part = next(float_bytes(tile.rows * queries));
@@ -59,7 +65,8 @@ struct Places {
 
   int64_t end = 0;
   int64_t query;                   // [width][query], scaled
-  int64_t scores;                  // [key][query]; then exponentials
+  int64_t scores;                  // [key][query]; then exponentials, maybe as pairs [key / 2][query]
+  int64_t values;                  // pairs [key / 2][value column]
   int64_t mask;                    // [key][query], added to scores
   int64_t sums;                    // [value column][query]
   int64_t part;                    // one tile of accumulators
@@ -74,13 +81,14 @@ class AttentionBlocks {
       : problem_(problem),
         tile_(tile),
         lanes_(tile.lanes),
+        group_(tile.group()),
         value_rows_(whole_rows(problem.value_width, tile.rows)),
         places_(problem, tile, tile.lanes),
         scaffold_(features, "attention", problem.symbols),
         builder_(scaffold_.builder),
-        score_tiles_(scaffold_.code, tile, TileOperand::kRows, {1, problem.width}, false),
-        value_tiles_(scaffold_.code, {value_rows_, tile.vectors, tile.lanes}, TileOperand::kColumns,
-                     {1, kBlockKeys}, false),
+        score_tiles_(scaffold_.code, tile, TileOperand::kRows, {1, problem.width / group_}, false),
+        value_tiles_(scaffold_.code, {value_rows_, tile.vectors, tile.lanes, tile.a, tile.b},
+                     TileOperand::kColumns, {1, kBlockKeys / group_}, false),
         epilogue_(scaffold_.code, tile_epilogue(problem.epilogue, epilogue_shape())) {}
 
   Image emit(const std::vector<std::string>& arguments) {
@@ -106,6 +114,7 @@ class AttentionBlocks {
             problem_.value_width % lanes_ == 0};
   }
 
+  bool multiplies_pairs() const { return group_ == 2; }
   llvm::Value* number(int64_t value) { return scaffold_.number(value); }
   llvm::VectorType* vector() {
     return llvm::FixedVectorType::get(builder_.getFloatTy(), static_cast<unsigned>(lanes_));
@@ -159,19 +168,21 @@ class AttentionBlocks {
   }
 
   void pack_queries(llvm::Value* query) {
-    emit_loop(builder_, number(0), number(problem_.width), lanes_, [&](llvm::Value* column) {
+    const int64_t words = problem_.width / group_;
+    emit_loop(builder_, number(0), number(words), lanes_, [&](llvm::Value* word) {
       llvm::Value* mask = nullptr;
-      if (problem_.width % lanes_ != 0) {
-        mask = first_lanes(builder_, builder_.CreateNSWSub(number(problem_.width), column), lanes_);
-      }
+      if (words % lanes_ != 0)
+        mask = first_lanes(builder_, builder_.CreateNSWSub(number(words), word), lanes_);
       for (int v = 0; v < tile_.vectors; ++v) {
         auto load_row = [&](llvm::Value* row) {
-          return load_lanes(builder_, DType::kF32, placed_->query.at(builder_, row, column), lanes_, mask);
+          llvm::Value* place = placed_->query.at(builder_, row, scaffold_.times(word, group_));
+          return load_lanes(builder_, tile_.word(), place, lanes_, mask);
         };
         Values columns = load_transposed(load_row, scaffold_.plus(query, v * lanes_), queries_);
         for (int i = 0; i < lanes_; ++i) {
-          llvm::Value* scaled = builder_.CreateFMul(columns[static_cast<size_t>(i)], same(problem_.scale));
-          store(scaled, slot(places_.query, scaffold_.plus(column, i), v));
+          llvm::Value* packed = columns[static_cast<size_t>(i)];
+          if (!multiplies_pairs()) packed = builder_.CreateFMul(packed, same(problem_.scale));
+          store(packed, slot(places_.query, scaffold_.plus(word, i), v));
         }
       }
     });
@@ -189,7 +200,7 @@ class AttentionBlocks {
       }
       llvm::Value* rows = scaffold_.smaller(builder_.CreateNSWSub(count, tile), number(tile_.rows));
       score_tiles_.call(builder_, rows,
-                        {scaffold_.scratch(places_.table), number(0), number(1), number(problem_.width),
+                        {scaffold_.scratch(places_.table), number(0), number(1), number(problem_.width / group_),
                          scaffold_.scratch(places_.query), slot(places_.scores, tile, 0)});
     });
   }
@@ -225,6 +236,7 @@ class AttentionBlocks {
   llvm::Value* masked_score(llvm::Value* score, llvm::Value* query, llvm::Value* key, llvm::Value* at,
                             int v) {
     llvm::Value* index = builder_.CreateNSWAdd(key, at);
+    if (multiplies_pairs()) score = builder_.CreateFMul(score, same(problem_.scale));
     if (problem_.causal) {
       llvm::Value* first =
           builder_.CreateVectorSplat(static_cast<unsigned>(lanes_), scaffold_.plus(query, v * lanes_));
@@ -245,13 +257,13 @@ class AttentionBlocks {
   void emit_powers(llvm::Value* query, llvm::Value* key, llvm::Value* count) {
     Values before, largest, total, factor;
     for (int v = 0; v < tile_.vectors; ++v) before.push_back(load(slot(places_.largest, number(0), v)));
-    bool masked = problem_.causal || problem_.mask;
+    bool changes = problem_.causal || problem_.mask || multiplies_pairs();
     largest = emit_carrying_loop(
         builder_, number(0), count, 1, before, [&](llvm::Value* at, std::span<llvm::Value* const> now) {
           Values next;
           for (int v = 0; v < tile_.vectors; ++v) {
             llvm::Value* score = masked_score(load(slot(places_.scores, at, v)), query, key, at, v);
-            if (masked) store(score, slot(places_.scores, at, v));
+            if (changes) store(score, slot(places_.scores, at, v));
             llvm::Value* top = now[static_cast<size_t>(v)];
             next.push_back(builder_.CreateSelect(builder_.CreateFCmpOGT(score, top), score, top));
           }
@@ -268,18 +280,32 @@ class AttentionBlocks {
       total.push_back(builder_.CreateFMul(sum, factor.back()));
     }
     total = emit_carrying_loop(
-        builder_, number(0), count, 1, total, [&](llvm::Value* at, std::span<llvm::Value* const> now) {
+        builder_, number(0), count, group_, total, [&](llvm::Value* at, std::span<llvm::Value* const> now) {
           Values next;
           for (int v = 0; v < tile_.vectors; ++v) {
-            llvm::Value* place = slot(places_.scores, at, v);
-            llvm::Value* value = power(builder_.CreateFSub(load(place), largest[static_cast<size_t>(v)]));
-            store(value, place);
-            next.push_back(builder_.CreateFAdd(now[static_cast<size_t>(v)], value));
+            const auto top = largest[static_cast<size_t>(v)], before_these = now[static_cast<size_t>(v)];
+            next.push_back(builder_.CreateFAdd(before_these, store_powers(at, count, v, top)));
           }
           return next;
         });
     for (int v = 0; v < tile_.vectors; ++v)
       store(total[static_cast<size_t>(v)], slot(places_.total, number(0), v));
+  }
+
+  // The exponentials of a step of the product with values, in the place of scores that were read. Returns
+  // their sum.
+  llvm::Value* store_powers(llvm::Value* at, llvm::Value* count, int v, llvm::Value* top) {
+    llvm::Value* place = slot(places_.scores, at, v);
+    llvm::Value* first = power(builder_.CreateFSub(load(place), top));
+    if (!multiplies_pairs()) {
+      store(first, place);
+      return first;
+    }
+    llvm::Value* next = scaffold_.plus(at, 1);
+    llvm::Value* second = power(builder_.CreateFSub(load(slot(places_.scores, next, v)), top));
+    second = builder_.CreateSelect(builder_.CreateICmpSLT(next, count), second, same(0));
+    store(rounded_pairs(builder_, first, second), slot(places_.scores, builder_.CreateLShr(at, 1), v));
+    return builder_.CreateFAdd(first, second);
   }
 
   llvm::Value* power(llvm::Value* exponent) {
@@ -288,11 +314,16 @@ class AttentionBlocks {
 
   // sums = sums * factor + values^T exponentials
   void add_values(llvm::Value* key, llvm::Value* count) {
+    llvm::Value* values = scaffold_.scratch(places_.values);
+    if (multiplies_pairs())
+      pack_value_pairs(scaffold_, {placed_->value, key, count, problem_.value_width, lanes_}, values);
     emit_loop(builder_, number(0), number(problem_.value_width), value_rows_, [&](llvm::Value* column) {
       llvm::Value* part = scaffold_.scratch(places_.part);
-      value_tiles_.call(builder_, number(value_rows_),
-                        {placed_->value.at(builder_, key, column), placed_->value.row_stride, number(1),
-                         count, scaffold_.scratch(places_.scores), part});
+      value_tiles_.call(
+          builder_, number(value_rows_),
+          {multiplies_pairs() ? scaffold_.float_at(values, column) : placed_->value.at(builder_, key, column),
+           multiplies_pairs() ? number(round_up(problem_.value_width, lanes_)) : placed_->value.row_stride,
+           number(1), scaffold_.ceil_divide(count, group_), scaffold_.scratch(places_.scores), part});
       emit_loop(builder_, number(0), number(value_rows_), 1, [&](llvm::Value* row) {
         for (int v = 0; v < tile_.vectors; ++v) {
           llvm::Value* place = slot(places_.sums, builder_.CreateNSWAdd(column, row), v);
@@ -327,6 +358,7 @@ class AttentionBlocks {
   const AttentionProblem& problem_;
   TileShape tile_;
   int lanes_;
+  int group_;  // of the tile: adjacent numbers in a step
   int value_rows_;
   Places places_;
   Scaffold scaffold_;
@@ -344,12 +376,11 @@ class AttentionBlocks {
 
 TemplateKernel plan_attention_blocks(AttentionProblem problem, const Target& target) {
   TemplateKernel plan = begin_attention_plan(problem, "attention blocks");
-  auto queries = problem.queries.constant();
-  TileShape tile =
-      queries ? choose_tile(*queries, features_of(target)) : choose_tile(32, features_of(target));
+  const DType dtype = problem.operands[0].dtype;
+  TileShape tile = choose_tile(problem.queries.constant().value_or(32), features_of(target), dtype, dtype);
   plan.launch.work_items = problem.batch * ceil_divide(problem.queries, tile.columns());
   int64_t keys = problem.keys.constant().value_or(kBlockKeys);
-  plan.launch.item_cost = keys * tile.columns() * (problem.width + problem.value_width) / 45;
+  plan.launch.item_cost = keys * tile.columns() * (problem.width + problem.value_width) / (45 * tile.group());
   plan.launch.scratch_bytes = Places(problem, tile, tile.lanes).end;
   plan.compile = [problem = std::move(problem), tile, features = features_of(target),
                   arguments = plan.launch.symbols] {

@@ -66,8 +66,10 @@ class AttentionStream {
     auto* vector = llvm::FixedVectorType::get(builder_.getFloatTy(), static_cast<unsigned>(lanes_));
     return llvm::ConstantFP::get(vector, value);
   }
-  llvm::Value* load(llvm::Value* pointer, llvm::Value* mask = nullptr) {
-    return load_lanes(builder_, DType::kF32, pointer, lanes_, mask);
+  llvm::Value* load(llvm::Value* pointer) { return load_lanes(builder_, DType::kF32, pointer, lanes_); }
+  // Of queries, keys and values: as f32.
+  llvm::Value* load_operand(llvm::Value* pointer, llvm::Value* mask) {
+    return load_lanes(builder_, problem_.operands[0].dtype, pointer, lanes_, mask);
   }
   void store(llvm::Value* value, llvm::Value* pointer) { store_lanes(builder_, DType::kF32, value, pointer); }
   llvm::Value* score_at(llvm::Value* key) { return scaffold_.float_at(scores_, key); }
@@ -117,10 +119,12 @@ class AttentionStream {
     sums = emit_carrying_loop(builder_, number(0), number(problem_.width), lanes_, sums,
                               [&](llvm::Value* column, std::span<llvm::Value* const> now) {
                                 llvm::Value* mask = columns_mask(problem_.width, column);
-                                llvm::Value* factor = load(placed_->query.at(builder_, query, column), mask);
+                                llvm::Value* factor =
+                                    load_operand(placed_->query.at(builder_, query, column), mask);
                                 Values next;
                                 for (size_t i = 0; i < rows.size(); ++i) {
-                                  llvm::Value* numbers = load(scaffold_.float_at(rows[i], column), mask);
+                                  llvm::Value* numbers = load_operand(
+                                      builder_.CreateGEP(placed_->key.element, rows[i], column), mask);
                                   next.push_back(builder_.CreateIntrinsic(
                                       llvm::Intrinsic::fma, {numbers->getType()}, {numbers, factor, now[i]}));
                                 }
@@ -170,8 +174,8 @@ class AttentionStream {
             Values next;
             for (size_t v = 0; v < vectors; ++v) {
               llvm::Value* column = number(first + static_cast<int64_t>(v) * lanes_);
-              llvm::Value* row =
-                  load(placed_->value.at(builder_, key, column), columns_mask(problem_.value_width, column));
+              llvm::Value* row = load_operand(placed_->value.at(builder_, key, column),
+                                              columns_mask(problem_.value_width, column));
               next.push_back(
                   builder_.CreateIntrinsic(llvm::Intrinsic::fma, {row->getType()}, {row, power, now[v]}));
             }

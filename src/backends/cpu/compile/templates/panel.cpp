@@ -2,26 +2,34 @@
 #include "backends/cpu/compile/templates/panel.h"
 
 #include "backends/cpu/compile/llvm/elements.h"
+#include "backends/cpu/compile/llvm/float_tables.h"
 #include "backends/cpu/compile/templates/target.h"
 
 namespace ingot::core::cpu {
 
-Layout panel_layout(std::span<const int> order, int columns, const TileShape& tile) {
+Layout panel_layout(std::span<const int> order, int columns, const TileShape& tile, int group) {
   Layout layout = Layout::blocked(order, columns, tile.columns());
-  if (tile.group() == 1) return layout;
+  if (group == 0) group = tile.group();
+  if (group == 1) return layout;
   LayoutAxis& innermost = layout.axes[layout.axes.size() - 2];
-  innermost.divisor = tile.group();
-  layout.axes.push_back({innermost.dim, 1, tile.group()});
+  innermost.divisor = group;
+  layout.axes.push_back({innermost.dim, 1, group});
   return layout;
 }
 
 void convert_panel(Scaffold& scaffold, const TileShape& tile, int64_t steps, llvm::Value* from,
                    llvm::Value* to) {
   Builder& builder = scaffold.builder;
-  emit_loop(builder, scaffold.number(0), scaffold.number(steps * tile.vectors), 1, [&](llvm::Value* i) {
+  const int together = tile.by_tables ? tile.vectors : 1;
+  emit_loop(builder, scaffold.number(0), scaffold.number(steps * tile.vectors), together, [&](llvm::Value* i) {
     llvm::Value* source = scaffold.byte_at(from, scaffold.times(i, row_bytes(tile.b, tile.lanes)));
-    llvm::Value* place = scaffold.byte_at(to, scaffold.times(i, row_bytes(tile.a, tile.lanes)));
-    store_lanes(builder, tile.a, load_as_float(builder, tile.b, source, tile.lanes), place);
+    const std::vector<llvm::Value*> vectors =
+        tile.by_tables ? in_order_of_numbers(builder, load_by_tables(builder, tile.b, source))
+                       : std::vector{load_as_float(builder, tile.b, source, tile.lanes)};
+    for (int v = 0; v < together; ++v) {
+      llvm::Value* place = scaffold.times(scaffold.plus(i, v), row_bytes(tile.a, tile.lanes));
+      store_lanes(builder, tile.a, vectors[v], scaffold.byte_at(to, place));
+    }
   });
 }
 

@@ -14,12 +14,13 @@ namespace ingot::core::cpu {
 inline bool is_narrow(const TileShape& tile) { return tile.a == DType::kF32 && tile.b != DType::kF32; }
 inline TileShape converted_tile(TileShape tile) {
   tile.b = tile.a;
+  tile.by_tables = false;
   return tile;
 }
 
 // Layout of weights with columns in dim `columns`: {.., columns/panel, others in `order`, columns%panel};
-// with pairs of the innermost of `order` innermost.
-Layout panel_layout(std::span<const int> order, int columns, const TileShape& tile);
+// with groups of the innermost of `order` innermost: those of the tile, or of `group` elements.
+Layout panel_layout(std::span<const int> order, int columns, const TileShape& tile, int group = 0);
 
 // One vector after another, from a narrow panel to one of converted_tile(tile).
 void convert_panel(Scaffold& scaffold, const TileShape& tile, int64_t steps, llvm::Value* from,

@@ -15,8 +15,10 @@ namespace {
 TileShape scaled_shape(std::span<const TensorType> operands, const ops::ScaledLinear& form,
                        CpuFeatures features) {
   const TensorType& weight = operands[ops::kScaledWeight];
-  return choose_tile(*weight.shape[0].constant(), features, DType::kF32,
-                     form.packed ? DType::kU4 : weight.dtype);
+  TileShape tile = choose_tile(*weight.shape[0].constant(), features, DType::kF32,
+                               form.packed ? DType::kU4 : weight.dtype);
+  tile.by_tables = false;  // scales are in the order of columns
+  return tile;
 }
 
 int64_t depth_of(std::span<const TensorType> operands) {
@@ -54,9 +56,11 @@ Fit supports_scaled_linear(std::span<const TensorType> operands, const ops::Scal
 
 LayoutRequest scaled_linear_layouts(std::span<const TensorType> operands, const ops::ScaledLinear& form,
                                     CpuFeatures features) {
-  const Layout panels = panel_layout(std::array{0, 1}, 0, scaled_shape(operands, form, features));
+  const TileShape tile = scaled_shape(operands, form, features);
   LayoutRequest request;
-  request.operands.assign(operands.size(), panels);
+  request.operands.assign(operands.size(), panel_layout(std::array{0, 1}, 0, tile));
+  constexpr int kBytesOfWord = 4;
+  if (form.packed) request.operands[ops::kScaledWeight] = panel_layout(std::array{0, 1}, 0, tile, kBytesOfWord);
   request.operands[ops::kScaledX] = Layout{};
   request.results = {std::nullopt};
   return request;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cpu/compile/templates/scaled_tile.h"
 
+#include <llvm/IR/IntrinsicsX86.h>
+
 #include "backends/cpu/compile/llvm/elements.h"
 
 namespace ingot::core::cpu {
@@ -8,7 +10,8 @@ namespace {
 
 constexpr int64_t kFetchedAhead = 4096;  // bytes, as for plain tiles
 
-int elements_per_byte(const TileShape& tile) { return tile.b == DType::kU4 ? 2 : 1; }
+// Elements of a column that are loaded together: a word of 32 bits of those that are packed.
+int elements_together(const TileShape& tile) { return tile.b == DType::kU4 ? 8 : 1; }
 
 // Reads panels.
 struct PanelReader {
@@ -24,35 +27,32 @@ struct PanelReader {
     return llvm::FixedVectorType::get(builder.getFloatTy(), static_cast<unsigned>(tile.lanes));
   }
   llvm::Value* splat(double value) const { return llvm::ConstantFP::get(vector(), value); }
+  bool is_packed() const { return tile.b == DType::kU4; }
+  // A register has room for the values of all codes of four bits, without the offset of zero points.
+  bool looks_up() const { return is_packed() && tile.lanes == 16; }
 
-  // Whether zero points are subtracted as integers, which more units of a core do than subtract floats.
-  bool centers_integers() const {
-    return (is_integer(tile.b) || tile.b == DType::kU4) &&
-           (!scales.zero_point || is_integer(*scales.zero_point));
-  }
-  llvm::Type* words() const {
-    return llvm::FixedVectorType::get(builder.getInt32Ty(), static_cast<unsigned>(tile.lanes));
-  }
-  llvm::Value* as_words(DType stored, llvm::Value* place) const {
-    llvm::Value* loaded = load_lanes(builder, stored, place, tile.lanes);
-    return builder.CreateIntCast(loaded, words(), is_signed(stored));
-  }
-  llvm::Value* centered(llvm::Value* numbers, llvm::Value* center) const {
-    if (center != nullptr && centers_integers()) numbers = builder.CreateSub(numbers, center);
-    if (numbers->getType()->isIntOrIntVectorTy()) numbers = builder.CreateSIToFP(numbers, vector());
-    return center == nullptr || centers_integers() ? numbers : builder.CreateFSub(numbers, center);
+  // Vector `v` of the elements of depth `k`, as f32; of packed ones the words that begin there.
+  llvm::Value* load(llvm::Value* panel, llvm::Value* k, int v) const {
+    llvm::Value* row = byte_at(panel, builder.CreateNSWMul(k, number(tile.step_bytes())));
+    const int64_t bytes = tile.step_bytes() / tile.vectors * elements_together(tile);
+    llvm::Value* place = builder.CreateConstGEP1_64(builder.getInt8Ty(), row, v * bytes);
+    return is_packed() ? load_lanes(builder, DType::kI32, place, tile.lanes)
+                       : load_as_float(builder, tile.b, place, tile.lanes);
   }
 
-  // The elements of vector `v`, without their zero point, for the depths from `k` on that share its bytes.
-  std::vector<llvm::Value*> numbers(llvm::Value* panel, llvm::Value* k, int v, llvm::Value* center) const {
-    llvm::Value* row = builder.CreateUDiv(k, number(elements_per_byte(tile)));
-    const DType stored = tile.b == DType::kU4 ? DType::kU8 : tile.b;
-    llvm::Value* place = byte_at(panel, builder.CreateNSWMul(row, number(row_bytes(stored, tile.columns()))));
-    place = builder.CreateConstGEP1_64(builder.getInt8Ty(), place, v * row_bytes(stored, tile.lanes));
-    if (is_floating(stored)) return {centered(load_as_float(builder, stored, place, tile.lanes), center)};
-    llvm::Value* bytes = as_words(stored, place);
-    if (tile.b != DType::kU4) return {centered(bytes, center)};
-    return {centered(builder.CreateAnd(bytes, 15), center), centered(builder.CreateLShr(bytes, 4), center)};
+  // Element `i` of each lane of what `load` returned. The look-up ignores the bits above an element's four.
+  llvm::Value* element(llvm::Value* loaded, int i) const {
+    if (!is_packed()) return loaded;
+    llvm::Value* code = builder.CreateLShr(loaded, 4 * i);
+    if (looks_up())
+      return builder.CreateIntrinsic(llvm::Intrinsic::x86_avx512_permvar_sf_512, {}, {values(), code});
+    return builder.CreateSIToFP(builder.CreateAnd(code, 15), vector());
+  }
+  llvm::Value* values() const {
+    std::vector<llvm::Constant*> result;
+    for (int64_t code = 0; code < tile.lanes; ++code)
+      result.push_back(llvm::ConstantFP::get(builder.getFloatTy(), static_cast<double>(code - scales.offset)));
+    return llvm::ConstantVector::get(result);
   }
 
   // Vector `v` of the parameters of a block.
@@ -64,21 +64,15 @@ struct PanelReader {
   llvm::Value* scale(const ScaledPanel& panel, llvm::Value* block, int v) const {
     return load_as_float(builder, scales.scale, of_block(scales.scale, panel.scales, block, v), tile.lanes);
   }
-  // The zero points with their offset; null: all are 0.
+  // What is to be subtracted of the elements of a block; null: nothing.
   llvm::Value* center(const ScaledPanel& panel, llvm::Value* block, int v) const {
-    if (!scales.zero_point && scales.offset == 0) return nullptr;
-    llvm::Value* offset = centers_integers() ? llvm::ConstantInt::get(words(), scales.offset, true)
-                                             : splat(static_cast<double>(scales.offset));
-    if (!scales.zero_point) return offset;
+    const int64_t offset = looks_up() ? 0 : scales.offset;
+    llvm::Value* numbers = splat(static_cast<double>(offset));
+    if (!scales.zero_point) return offset == 0 ? nullptr : numbers;
     llvm::Value* place = of_block(*scales.zero_point, panel.zero_points, block, v);
-    if (centers_integers()) return builder.CreateAdd(as_words(*scales.zero_point, place), offset);
-    return builder.CreateFAdd(load_as_float(builder, *scales.zero_point, place, tile.lanes), offset);
+    return builder.CreateFAdd(load_as_float(builder, *scales.zero_point, place, tile.lanes), numbers);
   }
-  std::vector<llvm::Value*> centers(const ScaledPanel& panel, llvm::Value* block) const {
-    std::vector<llvm::Value*> result;
-    for (int v = 0; v < tile.vectors; ++v) result.push_back(center(panel, block, v));
-    return result;
-  }
+  bool has_centers() const { return scales.zero_point || (scales.offset != 0 && !looks_up()); }
 };
 
 // Emits the body of one microkernel.
@@ -95,7 +89,7 @@ struct ScaledTileBody {
   // Additions take four cycles, and two are started in each: one row of two vectors needs four
   // accumulators for each.
   int chains() const { return tile.rows == 1 ? 4 : tile.rows == 2 ? 2 : 1; }
-  int64_t depth_per_step() const { return std::max(chains(), elements_per_byte(tile)); }
+  int64_t depth_per_step() const { return std::max(chains(), elements_together(tile)); }
   size_t at(int row, int v, int64_t chain) const {
     return (static_cast<size_t>(chain) * tile.rows + row) * tile.vectors + v;
   }
@@ -103,62 +97,93 @@ struct ScaledTileBody {
   llvm::Value* multiply_add(llvm::Value* a, llvm::Value* b, llvm::Value* sum) const {
     return builder().CreateIntrinsic(llvm::Intrinsic::fma, {reader.vector()}, {a, b, sum});
   }
-  llvm::Value* element(int row, llvm::Value* k) const {
-    llvm::Value* place = builder().CreateGEP(builder().getFloatTy(), rows[row], k);
-    return builder().CreateVectorSplat(tile.lanes, builder().CreateLoad(builder().getFloatTy(), place));
+  llvm::Value* place_in_row(int row, llvm::Value* k) const {
+    return builder().CreateGEP(builder().getFloatTy(), rows[row], k);
+  }
+  llvm::Value* spread(int row, llvm::Value* k) const {
+    return builder().CreateVectorSplat(tile.lanes,
+                                       builder().CreateLoad(builder().getFloatTy(), place_in_row(row, k)));
   }
 
-  Sums step(llvm::Value* k, const Sums& centers, std::span<llvm::Value* const> before) const {
+  Sums step(llvm::Value* k, std::span<llvm::Value* const> before) const {
     Sums sums(before.begin(), before.end());
-    const int together = elements_per_byte(tile);
+    const int together = elements_together(tile);
     for (int64_t first = 0; first < depth_per_step(); first += together) {
-      llvm::Value* from = builder().CreateNSWAdd(k, reader.number(first));
-      for (int v = 0; v < tile.vectors; ++v) {
-        const std::vector<llvm::Value*> numbers = reader.numbers(panel.numbers, from, v, centers[v]);
-        for (int i = 0; i < together; ++i) {
-          llvm::Value* own = builder().CreateNSWAdd(k, reader.number(first + i));
-          for (int row = 0; row < tile.rows; ++row) {
-            llvm::Value*& sum = sums[at(row, v, (first + i) % chains())];
-            sum = multiply_add(element(row, own), numbers[i], sum);
-          }
-        }
-      }
+      Sums loaded;
+      for (int v = 0; v < tile.vectors; ++v)
+        loaded.push_back(
+            reader.load(panel.numbers, builder().CreateNSWAdd(k, reader.number(first)), v));
+      for (int i = 0; i < together; ++i) multiply(loaded, i, k, first + i, sums);
     }
     return sums;
+  }
+
+  // Adds the products of depth `k` + `ahead`, whose elements are the i-th of what was loaded.
+  void multiply(const Sums& loaded, int i, llvm::Value* k, int64_t ahead, Sums& sums) const {
+    Sums elements;
+    for (llvm::Value* each : loaded) elements.push_back(reader.element(each, i));
+    for (int row = 0; row < tile.rows; ++row) {
+      llvm::Value* a = spread(row, builder().CreateNSWAdd(k, reader.number(ahead)));
+      for (int v = 0; v < tile.vectors; ++v) {
+        llvm::Value*& sum = sums[at(row, v, ahead % chains())];
+        sum = multiply_add(a, elements[v], sum);
+      }
+    }
   }
 
   void prefetch(llvm::Value* block) const {
     const int64_t bytes = reader.scales.block * tile.step_bytes();
     llvm::Value* ahead = builder().CreateNSWAdd(builder().CreateNSWMul(block, reader.number(bytes)),
                                                 reader.number(kFetchedAhead));
-    for (int64_t line = 0; line < bytes; line += kCacheLine) {
-      llvm::Value* address =
-          reader.byte_at(panel.numbers, builder().CreateNSWAdd(ahead, reader.number(line)));
-      builder().CreateIntrinsic(
-          llvm::Intrinsic::prefetch, {builder().getPtrTy()},
-          {address, builder().getInt32(0), builder().getInt32(3), builder().getInt32(1)});
-    }
+    for (int64_t line = 0; line < bytes; line += kCacheLine)
+      prefetch_line(builder(),
+                    reader.byte_at(panel.numbers, builder().CreateNSWAdd(ahead, reader.number(line))), 3);
   }
 
-  // Accumulators of one block without its scale: [rows][vectors].
-  Sums block_sums(llvm::Value* block) const {
-    const Sums centers = reader.centers(panel, block);
-    llvm::Value* begin = builder().CreateNSWMul(block, reader.number(reader.scales.block));
+  // Accumulators of one block without its scale and zero point: [rows][vectors].
+  Sums block_sums(llvm::Value* begin) const {
     const Sums none(static_cast<size_t>(chains()) * tile.rows * tile.vectors, reader.splat(0));
     llvm::Value* end = builder().CreateNSWAdd(begin, reader.number(reader.scales.block));
     Sums sums = emit_carrying_loop(
         builder(), begin, end, depth_per_step(), none,
-        [&](llvm::Value* k, std::span<llvm::Value* const> now) { return step(k, centers, now); });
+        [&](llvm::Value* k, std::span<llvm::Value* const> now) { return step(k, now); });
     const size_t own = static_cast<size_t>(tile.rows) * tile.vectors;
     for (size_t i = own; i < sums.size(); ++i) sums[i % own] = builder().CreateFAdd(sums[i % own], sums[i]);
     sums.resize(own);
     return sums;
   }
 
+  // The sum of a row of A over a block, in all lanes.
+  llvm::Value* sum_of_row(int row, llvm::Value* begin) const {
+    llvm::Value* sum = nullptr;
+    for (int64_t k = 0; k < reader.scales.block; k += tile.lanes) {
+      llvm::Value* place = place_in_row(row, builder().CreateNSWAdd(begin, reader.number(k)));
+      llvm::Value* part = load_lanes(builder(), DType::kF32, place, tile.lanes);
+      sum = sum == nullptr ? part : builder().CreateFAdd(sum, part);
+    }
+    llvm::CallInst* total = builder().CreateFAddReduce(llvm::ConstantFP::get(builder().getFloatTy(), -0.0), sum);
+    total->setHasAllowReassoc(true);
+    return builder().CreateVectorSplat(tile.lanes, total);
+  }
+
+  // sum(a (q - z)) is sum(a q) - z sum(a): a subtraction per block and column, none per element.
+  void subtract_centers(llvm::Value* block, llvm::Value* begin, Sums& sums) const {
+    if (!reader.has_centers()) return;
+    for (int row = 0; row < tile.rows; ++row) {
+      llvm::Value* minus = builder().CreateFNeg(sum_of_row(row, begin));
+      for (int v = 0; v < tile.vectors; ++v) {
+        llvm::Value*& sum = sums[at(row, v, 0)];
+        sum = multiply_add(reader.center(panel, block, v), minus, sum);
+      }
+    }
+  }
+
   Sums add_block(llvm::Value* block, std::span<llvm::Value* const> before) const {
     prefetch(block);
     Sums totals(before.begin(), before.end());
-    const Sums sums = block_sums(block);
+    llvm::Value* begin = builder().CreateNSWMul(block, reader.number(reader.scales.block));
+    Sums sums = block_sums(begin);
+    subtract_centers(block, begin, sums);
     for (size_t i = 0; i < totals.size(); ++i) {
       llvm::Value* scale = reader.scale(panel, block, static_cast<int>(i) % tile.vectors);
       totals[i] = multiply_add(scale, sums[i], totals[i]);
@@ -227,22 +252,27 @@ void dequantize_panel(Scaffold& scaffold, const TileShape& tile, const BlockScal
                       const ScaledPanel& from, llvm::Value* to) {
   Builder& builder = scaffold.builder;
   const PanelReader reader{builder, tile, scales};
-  const int together = elements_per_byte(tile);
+  const int together = elements_together(tile);
   auto store = [&](llvm::Value* k, int v, llvm::Value* value) {
     llvm::Value* place = scaffold.float_at(to, scaffold.times(k, tile.columns()));
     store_lanes(builder, DType::kF32, value,
                 builder.CreateConstGEP1_64(builder.getFloatTy(), place, v * tile.lanes));
   };
   emit_loop(builder, scaffold.number(0), scaffold.number(depth / scales.block), 1, [&](llvm::Value* block) {
-    const std::vector<llvm::Value*> centers = reader.centers(from, block);
-    std::vector<llvm::Value*> scale;
-    for (int v = 0; v < tile.vectors; ++v) scale.push_back(reader.scale(from, block, v));
+    std::vector<llvm::Value*> center, scale;
+    for (int v = 0; v < tile.vectors; ++v) {
+      center.push_back(reader.center(from, block, v));
+      scale.push_back(reader.scale(from, block, v));
+    }
     llvm::Value* begin = scaffold.times(block, scales.block);
     emit_loop(builder, begin, scaffold.plus(begin, scales.block), together, [&](llvm::Value* k) {
       for (int v = 0; v < tile.vectors; ++v) {
-        const std::vector<llvm::Value*> numbers = reader.numbers(from.numbers, k, v, centers[v]);
-        for (int i = 0; i < together; ++i)
-          store(scaffold.plus(k, i), v, builder.CreateFMul(numbers[i], scale[v]));
+        llvm::Value* loaded = reader.load(from.numbers, k, v);
+        for (int i = 0; i < together; ++i) {
+          llvm::Value* value = reader.element(loaded, i);
+          if (center[v] != nullptr) value = builder.CreateFSub(value, center[v]);
+          store(scaffold.plus(k, i), v, builder.CreateFMul(value, scale[v]));
+        }
       }
     });
   });

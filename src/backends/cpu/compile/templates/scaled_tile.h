@@ -2,10 +2,10 @@
 // The microkernel for weights with a scale, and maybe a zero point, per block of the depth:
 //
 //   for each block of the depth
-//     for each element k of the block                       (packed: two k per byte)
-//       load the NR numbers of row k of the panel, subtract zero points, convert
+//     for each element k of the block                       (packed: eight k per word of 32 bits)
+//       load the NR numbers of row k of the panel, convert  (packed: by a look-up, with AVX-512)
 //       for each of MR rows: multiply-add with A[row][k] into accumulators of the block
-//     totals += accumulators * scales
+//     totals += (accumulators - zero points * sum of A over the block) * scales
 //
 // Few rows are bound by reading the panel; one row alone has several accumulators per column, so that
 // additions do not wait for each other. For more rows than a tile, the panel is dequantized once.
@@ -18,7 +18,7 @@
 
 namespace ingot::core::cpu {
 
-// How a panel is stored: [depth][NR] numbers (u4: [depth / 2][NR] bytes), and for each of its scales and zero
+// How a panel is stored: [depth][NR] numbers (u4: [depth / 8][NR] words), and for each of its scales and zero
 // points [depth / block][NR].
 struct BlockScales {
   int64_t block = 0;

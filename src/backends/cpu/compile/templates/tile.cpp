@@ -4,6 +4,7 @@
 #include <llvm/IR/IntrinsicsX86.h>
 
 #include "backends/cpu/compile/llvm/elements.h"
+#include "backends/cpu/compile/llvm/float_tables.h"
 #include "backends/cpu/compile/templates/matrix_tile.h"
 
 namespace ingot::core::cpu {
@@ -72,6 +73,23 @@ struct TileBody {
       return builder.CreateAlignedLoad(vector(), place, alignment());
     return load_as_float(builder, shape.b, place, shape.lanes);
   }
+  // A row of B.
+  Sums load_step(llvm::Value* b) const {
+    if (shape.by_tables) return load_by_tables(builder, shape.b, b);
+    Sums vectors;
+    for (int v = 0; v < shape.vectors; ++v) vectors.push_back(load_columns(b, v));
+    return vectors;
+  }
+  // Accumulators of what load_step returns, in the order of the columns.
+  Sums in_order(const Sums& sums) const {
+    if (!shape.by_tables) return sums;
+    Sums ordered;
+    for (auto row = sums.begin(); row != sums.end(); row += shape.vectors) {
+      const Sums vectors = in_order_of_numbers(builder, Sums(row, row + shape.vectors));
+      ordered.insert(ordered.end(), vectors.begin(), vectors.end());
+    }
+    return ordered;
+  }
   llvm::Value* load_word(llvm::Value* place) const {
     llvm::Value* spread = builder.CreateVectorSplat(
         shape.lanes, builder.CreateAlignedLoad(word(), place, llvm::Align(bit_width(shape.a) / 8)));
@@ -128,7 +146,7 @@ struct TileBody {
     Sums next(sums.begin(), sums.end());
     std::vector<Words> columns;
     if (prefetch && is_streaming()) prefetch_row(b);
-    for (int v = 0; v < shape.vectors; ++v) columns.push_back(as_factors(load_columns(b, v), true));
+    for (llvm::Value* vector : load_step(b)) columns.push_back(as_factors(vector, true));
     for (int row = 0; row < shape.rows; ++row) {
       const Words spread = as_factors(load_word(a(row)), false);
       for (int v = 0; v < shape.vectors; ++v) {
@@ -195,7 +213,7 @@ struct TileBody {
     emit_loop(builder, builder.getInt64(0), call.segments, 1, [&](llvm::Value* segment) {
       emit_loop(builder, builder.getInt64(0), call.count, kLongestRun, [&](llvm::Value* begin) {
         llvm::Value* end = builder.CreateNSWAdd(begin, builder.getInt64(kLongestRun));
-        add(call, run_steps(call, segment, begin, smaller(end, call.count), zeros()));
+        add(call, in_order(run_steps(call, segment, begin, smaller(end, call.count), zeros())));
       });
     });
   }
@@ -203,13 +221,13 @@ struct TileBody {
   void emit(const TileCall& call, const TileBounds& bounds) const {
     llvm::Value* first = builder.getInt64(0);
     if (bounds.count && bounds.segments * *bounds.count <= kLongestRun)
-      return store(call, run_segments(call, first, call.segments));
+      return store(call, in_order(run_segments(call, first, call.segments)));
     store(call, zeros());
     if (!bounds.count || *bounds.count > kLongestRun) return emit_parts_of_segments(call);
     const int64_t together = kLongestRun / *bounds.count;
     emit_loop(builder, first, call.segments, together, [&](llvm::Value* begin) {
       llvm::Value* end = builder.CreateNSWAdd(begin, builder.getInt64(together));
-      add(call, run_segments(call, begin, smaller(end, call.segments)));
+      add(call, in_order(run_segments(call, begin, smaller(end, call.segments))));
     });
   }
 };

@@ -23,6 +23,8 @@ struct Candidate {
 // slower. The 32 registers of 4 f32 of aarch64 are taken as 16 of 8. Registers hold half as many f64.
 constexpr std::array kWide{Candidate{{8, 3, 16}, 1.0}, Candidate{{6, 4, 16}, 1.0},
                            Candidate{{8, 2, 16}, 1.01}, Candidate{{8, 1, 16}, 1.1}};
+// What tables look up together.
+constexpr std::array kWideTables{Candidate{{6, 4, 16}, 1.0}};
 constexpr std::array kNarrow{Candidate{{6, 2, 8}, 1.0}, Candidate{{4, 3, 8}, 1.02},
                              Candidate{{8, 1, 8}, 1.15}};
 // Quads of bytes: pairs of registers of sums are packed to bytes by fewer instructions than single ones.
@@ -39,6 +41,7 @@ constexpr std::array kMatrices{Candidate{{32, 2, 16}, 1.0}, Candidate{{32, 1, 16
 std::span<const Candidate> candidates_for(const TileShape& tile, CpuFeatures features) {
   const bool is_wide = features.has(CpuFeature::kX86V4);
   if (tile.by_matrices) return kMatrices;
+  if (tile.by_tables) return kWideTables;
   if (tile.a == DType::kU8 && !tile.sums_quads)
     return is_wide ? std::span<const Candidate>(kWideShorts) : kNarrowShorts;
   if (tile.sums_quads) return kWideQuads;
@@ -57,6 +60,7 @@ std::string to_string(const TileShape& tile) {
   return fmt::format("tile {}x{}x{} {} {}{}", tile.rows, tile.vectors, tile.lanes, name(tile.a), name(tile.b),
                      tile.by_matrices  ? " matrices"
                      : tile.sums_quads ? " quads"
+                     : tile.by_tables  ? " tables"
                                        : "");
 }
 
@@ -72,6 +76,8 @@ bool has_tiles(DType a, DType b, CpuFeatures features) {
 
 TileShape choose_tile(int64_t columns, CpuFeatures features, DType a, DType b) {
   TileShape tile{.a = a, .b = b, .by_matrices = multiplies_matrices(a, b, features)};
+  tile.by_tables = a == DType::kF32 && (b == DType::kE4M3 || b == DType::kE5M2) &&
+                   features.has(CpuFeature::kX86V4) && features.has(CpuFeature::kAvx512Vbmi);
   tile.sums_quads = a == DType::kU8 && !tile.by_matrices && features.has(CpuFeature::kAvx512Vnni);
   const std::span<const Candidate> candidates = candidates_for(tile, features);
   const Candidate* best = &candidates[0];

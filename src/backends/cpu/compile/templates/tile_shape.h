@@ -23,6 +23,7 @@ struct TileShape {
   DType b = DType::kF32;     // beside f32 also bf16, f16 and i8; beside u8 i8
   bool sums_quads = false;   // u8: by one instruction (VNNI)
   bool by_matrices = false;  // bf16 or u8, by matrix registers: 16 or 32 rows
+  bool by_tables = false;    // B is fp8, and a step's 64 numbers are looked up together (VBMI)
   int columns() const { return vectors * lanes; }
   DType sum() const { return a == DType::kF64 ? a : is_floating(a) ? DType::kF32 : DType::kI32; }
   DType word() const { return group() == 1 ? a : DType::kI32; }           // of A, and as wide as a sum
