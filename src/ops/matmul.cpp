@@ -30,8 +30,7 @@ Index batch_index(const Shape& own, const Shape& batch, const Index& index) {
   return at;
 }
 
-Types infer_matmul(const Node& node) {
-  require_same_dtype(node);
+Types infer_matmul_shape(const Node& node) {
   const TensorType &a = node.operand_type(0), &b = node.operand_type(1);
   require(a.rank() >= 2 && b.rank() >= 2, node, "operands must be matrices or batches of them");
   if (a.shape.back() != b.shape[b.rank() - 2])
@@ -40,6 +39,10 @@ Types infer_matmul(const Node& node) {
   shape.push_back(a.shape[a.rank() - 2]);
   shape.push_back(b.shape.back());
   return {{a.dtype, std::move(shape), {}}};
+}
+Types infer_matmul(const Node& node) {
+  require_same_dtype(node);
+  return infer_matmul_shape(node);
 }
 loops::Kernel lower_matmul(const Node& node) {
   const Shape &a = node.operand_type(0).shape, &b = node.operand_type(1).shape;
@@ -51,7 +54,12 @@ loops::Kernel lower_matmul(const Node& node) {
   Index at_a = batch_index(a, batch, index), at_b = batch_index(b, batch, index);
   at_a.insert(at_a.end(), {index[index.size() - 2], inner.index[0]});
   at_b.insert(at_b.end(), {inner.index[0], index.back()});
-  kernel.store_reduced(index, loops::Combine::kAdd, inner, kernel.load(0, at_a) * kernel.load(1, at_b));
+  const DType sum = node.results[0]->type.dtype;
+  const auto factor = [&](size_t operand, const Index& at) {
+    const Expr loaded = kernel.load(operand, at);
+    return is_integer(sum) ? loops::convert(sum, loaded) : loaded;
+  };
+  kernel.store_reduced(index, loops::Combine::kAdd, inner, factor(0, at_a) * factor(1, at_b));
   return kernel.finish();
 }
 Samples matmul_samples() {
@@ -116,10 +124,22 @@ loops::Kernel lower_integer_linear(const Node& node) {
   kernel.store_reduced(index, loops::Combine::kAdd, inner, x * weight);
   return kernel.finish();
 }
+SampleOperand bytes(DType dtype, Shape shape) {
+  return tensor(dtype, std::move(shape), dtype == DType::kU8 ? 0 : -128, dtype == DType::kU8 ? 255 : 127);
+}
+Types infer_integer_matmul(const Node& node) {
+  const DType a = node.operand_type(0).dtype;
+  require(a == DType::kU8 || a == DType::kI8, node, "a must be u8 or i8");
+  require(node.operand_type(1).dtype == DType::kI8, node, "b must be i8");
+  Types types = infer_matmul_shape(node);
+  types[0].dtype = DType::kI32;
+  return types;
+}
+Samples integer_matmul_samples() {
+  return {sample({bytes(DType::kU8, {batch(), 3, 8}), bytes(DType::kI8, {2, 1, 8, 5})}),
+          sample({bytes(DType::kI8, {3, length()}), bytes(DType::kI8, {length(), 4})})};
+}
 Samples integer_linear_samples() {
-  const auto bytes = [](DType dtype, Shape shape) {
-    return tensor(dtype, std::move(shape), dtype == DType::kU8 ? 0 : -128, dtype == DType::kU8 ? 255 : 127);
-  };
   return {sample({bytes(DType::kU8, {batch(), length(), 8}), bytes(DType::kI8, {4, 8})}),
           sample({bytes(DType::kI8, {3, 5}), bytes(DType::kI8, {7, 5})})};
 }
@@ -162,5 +182,14 @@ constinit const Op integer_linear = {
     .infer = infer_integer_linear,
     .lower = lower_integer_linear,
     .samples = integer_linear_samples};
+
+constinit const Op integer_matmul = {
+    .name = "integer_matmul",
+    .summary = "a [*, M, K] of u8 or i8 times b [*, K, N] of i8, batch dims broadcast, with sums in i32",
+    .operands = kMatmulOperands,
+    .traits = Trait::kContraction | Trait::kReduction,
+    .infer = infer_integer_matmul,
+    .lower = lower_matmul,
+    .samples = integer_matmul_samples};
 
 }  // namespace ingot::core::ops

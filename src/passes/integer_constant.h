@@ -6,6 +6,8 @@
 
 namespace ingot::core {
 
+inline constexpr int64_t kByteShift = 128;  // u8 less this is i8
+
 // An i32 without dims.
 inline Value* integer_constant(Graph& graph, int64_t value) {
   Tensor tensor = make_tensor(DType::kI32, {});

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // With a = (q - z) s and w = (p) t, sums over the depth: sum(a w) = (sum(q p) - z sum(p)) s t. Both sums are
-// of integers, and exact.
+// of integers, and exact. Where both are computed, w = (p - y) t: sum(a w) = (sum(q p) - z sum(p) - y sum(q -
+// z)) s t.
 #include <algorithm>
 #include <optional>
 
@@ -11,6 +12,7 @@
 #include "ops/reshape.h"
 #include "ops/select.h"
 #include "passes/hoist.h"
+#include "passes/integer_constant.h"
 #include "passes/replace_all_uses.h"
 #include "passes/scale_to_quantize.h"
 #include "passes/simplify/pattern.h"
@@ -66,6 +68,7 @@ class MultiplyQuantized {
   Graph run() {
     for (Node* node : graph_.node_list()) {
       if (node->op == &ops::linear || node->op == &ops::convolution) visit(node);
+      if (node->op == &ops::matmul) visit_matmul(node);
     }
     graph_.erase_dead_nodes();
     scale_to_quantize(graph_, rewrites_);
@@ -99,12 +102,59 @@ class MultiplyQuantized {
 
   // More of the depth: the products there are 0, as the weights are.
   Value* padded(Value* numbers, size_t axis, int64_t multiple) {
-    const int64_t rest = *numbers->type.shape[axis].constant() % multiple;
-    if (rest == 0) return numbers;
+    const Dim depth = numbers->type.shape[axis];
+    const Dim missing = ceil_divide(depth, multiple) * Dim(multiple) - depth;
+    if (missing == Dim(0)) return numbers;
     const std::vector<Dim> none(numbers->type.rank(), 0);
     ops::Pad pad{.low = none, .high = none};
-    pad.high[axis] = multiple - rest;
+    pad.high[axis] = missing;
     return graph_.call(ops::pad, {numbers}, pad);
+  }
+
+  // Products of two computed values, such as those of attention.
+  void visit_matmul(Node* node) {
+    auto a = quantized(node->operands[0]), b = quantized(node->operands[1]);
+    const Dim depth = node->operand_type(0).shape.back();
+    if (!a || !b || !is_for_all(*a) || !is_for_all(*b) ||
+        range_of(depth, graph_.symbols).max > kDeepest / 2 || rewrites_.is_disabled(*node))
+      return;
+    const int64_t multiple = rule_(*node);
+    if (multiple == 0 || !rewrites_.allow(*node)) return;
+    const Graph::InsertBefore scope(graph_, node);
+    shift_to_signed(*b);
+    const auto axis = static_cast<int64_t>(node->operand_type(1).rank()) - 2;
+    Value* sums =
+        graph_.call(ops::integer_matmul, {padded(a->numbers, node->operand_type(0).rank() - 1, multiple),
+                                          padded(b->numbers, static_cast<size_t>(axis), multiple)});
+    if (a->zero_point) sums = less(sums, a->zero_point, sum_over(wide(b->numbers), axis));
+    if (b->zero_point) {
+      Value* centered = wide(a->numbers);
+      if (a->zero_point) centered = graph_.call(ops::subtract, {centered, a->zero_point});
+      sums = less(sums, b->zero_point,
+                  sum_over(centered, static_cast<int64_t>(node->operand_type(0).rank()) - 1));
+    }
+    Value* scale = graph_.call(ops::multiply, {a->scale, b->scale});
+    replace_all_uses(
+        graph_, node->results[0],
+        graph_.call(ops::multiply, {graph_.call(ops::convert, {sums}, ops::Convert{DType::kF32}), scale}));
+  }
+
+  Value* wide(Value* numbers) { return graph_.call(ops::convert, {numbers}, ops::Convert{DType::kI32}); }
+  Value* sum_over(Value* numbers, int64_t axis) {
+    return graph_.call(ops::sum, {numbers}, ops::Reduce{{axis}, /*keep_dims=*/true});
+  }
+  Value* less(Value* sums, Value* zero_point, Value* others) {
+    return graph_.call(ops::subtract, {sums, graph_.call(ops::multiply, {others, zero_point})});
+  }
+
+  // The second operand of products is i8: u8 less 128 stands for the same with a zero point less 128.
+  void shift_to_signed(Quantized& x) {
+    if (x.numbers->type.dtype == DType::kI8) return;
+    Value* shift = integer_constant(graph_, kByteShift);
+    x.numbers = graph_.call(ops::convert, {graph_.call(ops::subtract, {wide(x.numbers), shift})},
+                            ops::Convert{DType::kI8});
+    const auto zero_point = x.zero_point ? static_cast<int64_t>(*number_everywhere(x.zero_point)) : 0;
+    x.zero_point = zero_point == kByteShift ? nullptr : integer_constant(graph_, zero_point - kByteShift);
   }
 
   Value* multiplied(const Node& node, const Quantized& x, Value* weight) {

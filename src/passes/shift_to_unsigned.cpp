@@ -13,10 +13,8 @@
 namespace ingot::core {
 namespace {
 
-constexpr int64_t kByteShift = 128;
-
 Value* multiplied(Graph& graph, const Node& node, Value* x) {
-  if (node.op == &ops::integer_linear) return graph.call(ops::integer_linear, {x, node.operands[1]});
+  if (node.op != &ops::integer_convolution) return graph.call(*node.op, {x, node.operands[1]});
   auto convolution = node.attributes<ops::IntegerConvolution>();
   convolution.outside += kByteShift;
   return graph.call(ops::integer_convolution, {x, node.operands[1]}, convolution);
@@ -24,10 +22,12 @@ Value* multiplied(Graph& graph, const Node& node, Value* x) {
 
 // The sum of each column's weights, in a shape that broadcasts to the result.
 Value* sums_of_columns(Graph& graph, const Node& node) {
-  std::vector<int64_t> depth(node.operand_type(1).rank() - 1);
+  const auto rank = static_cast<int64_t>(node.operand_type(1).rank());
+  Value* wide = converted(graph, node.operands[1], DType::kI32);
+  if (node.op == &ops::integer_matmul) return graph.call(ops::sum, {wide}, ops::Reduce{{rank - 2}, true});
+  std::vector<int64_t> depth(static_cast<size_t>(rank - 1));
   std::iota(depth.begin(), depth.end(), 1);
-  Value* sums = graph.call(ops::sum, {converted(graph, node.operands[1], DType::kI32)},
-                           ops::Reduce{std::move(depth), false});
+  Value* sums = graph.call(ops::sum, {wide}, ops::Reduce{std::move(depth), false});
   if (node.op == &ops::integer_linear) return sums;
   Shape shape(node.results[0]->type.rank() - 1, 1);
   shape[0] = sums->type.shape[0];
@@ -48,7 +48,8 @@ Value* shifted(Graph& graph, const Node& node) {
 
 Graph shift_to_unsigned(Graph graph, const IntegerRule& rule, Rewrites& rewrites) {
   for (Node* node : graph.node_list()) {
-    const bool multiplies = node->op == &ops::integer_linear || node->op == &ops::integer_convolution;
+    const bool multiplies = node->op == &ops::integer_linear || node->op == &ops::integer_matmul ||
+                            node->op == &ops::integer_convolution;
     if (!multiplies || node->operand_type(0).dtype != DType::kI8 || !rule(*node) || !rewrites.allow(*node))
       continue;
     const Graph::InsertBefore scope(graph, node);

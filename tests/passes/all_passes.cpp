@@ -20,7 +20,7 @@ PrecisionChoice half_of(const PrecisionSite& site) {
 }
 
 int64_t quads_of(const Node& node) {
-  return node.op == &ops::linear || node.attributes<ops::Convolution>().groups == 1 ? 4 : 0;
+  return node.op != &ops::convolution || node.attributes<ops::Convolution>().groups == 1 ? 4 : 0;
 }
 
 // A target that takes whatever it is offered, and wants the channels of convolutions last.

@@ -133,3 +133,46 @@ def test_threads_and_children() -> None:
     if child == 0:
         os._exit(0 if torch.equal(narrow(x), expected) and torch.equal(bytes_(given), exact) else 1)
     assert os.waitpid(child, 0)[1] == 0
+
+
+class _Attention(nn.Module):
+    def __init__(self, causal: bool) -> None:
+        super().__init__()
+        self.causal = causal
+
+    def forward(
+        self, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, mask: torch.Tensor | None = None
+    ) -> torch.Tensor:
+        return functional.scaled_dot_product_attention(query, key, value, mask, is_causal=self.causal)
+
+
+# Queries, keys, width of queries and of values: few queries stream keys; others fill blocks of pairs or do not.
+_ATTENTIONS = [
+    (1, 70, 64, 64),
+    (3, 129, 24, 40),
+    (5, 5, 2, 3),
+    (48, 128, 64, 64),
+    (50, 131, 40, 20),
+    (97, 257, 6, 33),
+]
+
+
+@pytest.mark.parametrize("sizes", _ATTENTIONS, ids=str)
+@pytest.mark.parametrize("mask", ["none", "causal", "bool", "narrow"])
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_attention_of_halves(sizes: tuple[int, int, int, int], mask: str, dtype: torch.dtype) -> None:
+    queries, keys, width, value_width = sizes
+    given = [
+        _numbers(2, 3, rows, columns).to(dtype)
+        for rows, columns in ((queries, width), (keys, width), (keys, value_width))
+    ]
+    if mask == "bool":
+        given.append(torch.rand(2, 1, queries, keys) < 0.8)
+    if mask == "narrow":
+        given.append(_numbers(1, 1, 1, keys).to(dtype))
+    module = _Attention(mask == "causal")
+    wide = [each.double() if each.is_floating_point() else each for each in given]
+    engine = _engine(module, *given)
+    _check(engine(*given), module(*wide).float())
+    if queries <= 4:
+        assert "convert" not in str(ingot.profile(engine, *given))  # keys and values are read as they are

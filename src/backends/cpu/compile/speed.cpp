@@ -64,7 +64,8 @@ std::string is_transposed(const Node& node, const Target&) {
 
 std::string lacks_template(const Node& node, const Target& target) {
   if (!node.op->traits.has(Trait::kContraction)) return {};
-  const bool is_of_bytes = node.op == &ops::integer_linear || node.op == &ops::integer_convolution;
+  const bool is_of_bytes = node.op == &ops::integer_linear || node.op == &ops::integer_matmul ||
+                           node.op == &ops::integer_convolution;
   if (!is_floating(node.results[0]->type.dtype) && !is_of_bytes) return {};
   const KernelTemplate* kernel_template = find_template(*node.op);
   if (kernel_template == nullptr) return fmt::format("{} runs as plain loops", node.op->name);

@@ -80,6 +80,18 @@ KernelTemplate convolution_template(const Op& op) {
           }};
 }
 
+KernelTemplate matmul_template(const Op& op) {
+  return {&op,
+          [](const Node& node, const Target& target) {
+            return supports_matmul(operand_types(node), features_of(target));
+          },
+          [](const Node& node, const Target&) { return matmul_layouts(operand_types(node)); },
+          [](const Node& node, const loops::Kernel& epilogue, const SymbolTable& symbols,
+             const Target& target, const PanelTactic&) {
+            return plan_matmul(operand_types(node), result_type(node), epilogue, symbols, target);
+          }};
+}
+
 const KernelTemplate kTemplates[] = {
     linear_template(ops::linear),
     linear_template(ops::integer_linear),
@@ -106,15 +118,8 @@ const KernelTemplate kTemplates[] = {
        return plan_scaled_linear(operand_types(node), node.attributes<ops::ScaledLinear>(), epilogue, symbols,
                                  target);
      }},
-    {&ops::matmul,
-     [](const Node& node, const Target& target) {
-       return supports_matmul(operand_types(node), features_of(target));
-     },
-     [](const Node& node, const Target&) { return matmul_layouts(operand_types(node)); },
-     [](const Node& node, const loops::Kernel& epilogue, const SymbolTable& symbols, const Target& target,
-        const PanelTactic&) {
-       return plan_matmul(operand_types(node), result_type(node), epilogue, symbols, target);
-     }},
+    matmul_template(ops::matmul),
+    matmul_template(ops::integer_matmul),
     convolution_template(ops::convolution),
     convolution_template(ops::integer_convolution),
     {&ops::winograd_convolution,
@@ -166,9 +171,13 @@ bool has_integer_template(const Node& node, const Target& target, int64_t multip
   types[0].dtype = DType::kU8;
   types[1].dtype = DType::kI8;
   const bool is_linear = node.op == &ops::linear || node.op == &ops::integer_linear;
-  for (Dim* dim : {is_linear ? &types[0].shape.back() : &types[0].shape[1], &types[1].shape[1]})
+  const bool is_matmul = node.op == &ops::matmul || node.op == &ops::integer_matmul;
+  const size_t depth_of_b = is_matmul ? types[1].rank() - 2 : 1;
+  for (Dim* dim :
+       {is_linear || is_matmul ? &types[0].shape.back() : &types[0].shape[1], &types[1].shape[depth_of_b]})
     *dim = core::ceil_divide(*dim, multiple) * Dim(multiple);
   const CpuFeatures features = features_of(target);
+  if (is_matmul) return supports_matmul(types, features).yes;
   if (is_linear) return supports_linear(types, features).yes;
   const std::optional<ops::Convolution> window = window_of(node);
   return window && supports_convolution(types, *window, features).yes;

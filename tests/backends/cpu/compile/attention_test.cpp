@@ -36,7 +36,8 @@ TensorType type_of(const std::vector<int64_t>& shape, const AttentionCase& c, DT
 }
 
 std::vector<TensorType> attention_operand_types(const AttentionCase& c, DType dtype) {
-  std::vector<TensorType> types{type_of(c.query, c, dtype), type_of(c.key, c, dtype), type_of(c.value, c, dtype)};
+  std::vector<TensorType> types{type_of(c.query, c, dtype), type_of(c.key, c, dtype),
+                                type_of(c.value, c, dtype)};
   if (!c.static_queries) {
     size_t row = c.query.size() - 2;
     types[0].shape[row] = Dim::symbol("L");
@@ -98,9 +99,7 @@ bool is_supported(const AttentionCase& c, const Multiplication& numbers) {
 }
 
 // Exponentials and results are rounded to the dtype, whose numbers here are up to 1.
-double tolerance_of(DType dtype) {
-  return dtype == DType::kF32 ? 2e-6 : dtype == DType::kF16 ? 1e-3 : 8e-3;
-}
+double tolerance_of(DType dtype) { return dtype == DType::kF32 ? 2e-6 : dtype == DType::kF16 ? 1e-3 : 8e-3; }
 
 TEST_P(AttentionTemplate, EqualsTheDefinition) {
   const auto& [c, numbers] = GetParam();
@@ -134,7 +133,8 @@ TEST_P(AttentionTemplate, EqualsTheDefinition) {
     std::vector<double> expected = expected_row(c, buffers, place);
     for (size_t v = 0; v < expected.size(); ++v) {
       place.back() = static_cast<int64_t>(v);
-      ASSERT_NEAR(buffers.back().at(place), expected[v], tolerance_of(numbers.a)) << testing::PrintToString(place);
+      ASSERT_NEAR(buffers.back().at(place), expected[v], tolerance_of(numbers.a))
+          << testing::PrintToString(place);
     }
   });
 }

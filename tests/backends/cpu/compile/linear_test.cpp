@@ -133,7 +133,8 @@ TEST(LinearOfSmallFloats, MultipliesEachCode) {
         for (int64_t i = 0; i < rows * kCodes; ++i) {
           const double found = buffers[2].at({i / kCodes, i % kCodes}), expected = 2 * value(i % kCodes);
           ASSERT_TRUE(found == expected || (std::isnan(found) && std::isnan(expected)))
-              << level << " " << name(stored) << " code " << i % kCodes << ": " << found << ", not " << expected;
+              << level << " " << name(stored) << " code " << i % kCodes << ": " << found << ", not "
+              << expected;
         }
       }
     }

@@ -73,12 +73,13 @@ double expected_at(const MatmulCase& c, const std::vector<HostBuffer>& operands,
 
 TEST_P(MatmulTemplate, EqualsTheSumOfProducts) {
   const auto& [c, numbers] = GetParam();
-  const auto& [level, dtype, same] = numbers;
+  const auto& [level, dtype, dtype_of_b] = numbers;
   if (!test::can_run(level)) GTEST_SKIP() << "this processor has no " << level;
   Target target;
   target.device = level;
   std::vector<TensorType> operands = operand_types(c);
-  for (TensorType& type : operands) type.dtype = dtype;
+  operands[0].dtype = dtype;
+  operands[1].dtype = dtype_of_b;
   const bool fits = operands[0].shape.back().constant().value_or(1) % numbers_a_step(dtype) == 0;
   ASSERT_EQ(supports_matmul(operands, features_of(target)).yes, fits);
   if (!fits) return;
@@ -110,15 +111,18 @@ const MatmulCase kMatmulCases[] = {{{3, 4}, {4, 5}},
                                    {{2, 3, 0}, {2, 0, 4}},
                                    {{2, 0, 3}, {2, 3, 4}},
                                    {{2, 48, 64}, {2, 64, 40}},
+                                   {{2, 3, 33, 20}, {2, 3, 20, 50}, true},
+                                   {{3, 5, 12}, {12, 131}},
                                    {{3, 145, 42}, {3, 42, 33}, false, true}};
 
-INSTANTIATE_TEST_SUITE_P(Shapes, MatmulTemplate,
-                         testing::Combine(testing::ValuesIn(kMatmulCases),
-                                          testing::Values(Multiplication{"x86-64-v3"},
-                                                          Multiplication{"x86-64-v4"}, kMultiplyDoubles,
-                                                          kMultiplyDoublesWide, kMultiplyPairs,
-                                                          kMultiplyPairsByMatrices)),
-                         multiplication_test_name<MatmulCase>);
+INSTANTIATE_TEST_SUITE_P(
+    Shapes, MatmulTemplate,
+    testing::Combine(testing::ValuesIn(kMatmulCases),
+                     testing::Values(Multiplication{"x86-64-v3"}, Multiplication{"x86-64-v4"},
+                                     kMultiplyDoubles, kMultiplyDoublesWide, kMultiplyPairs,
+                                     kMultiplyPairsByMatrices, kMultiplyQuads, kMultiplyQuadsByMatrices,
+                                     kMultiplyBytes, kMultiplyBytesWide)),
+    multiplication_test_name<MatmulCase>);
 
 }  // namespace
 }  // namespace ingot::core::cpu

@@ -13,7 +13,8 @@ namespace ingot::core::cpu {
 namespace {
 
 llvm::Value* byte_constants(Builder& builder, const std::array<uint8_t, kTableNumbers>& bytes) {
-  return llvm::ConstantDataVector::get(builder.getContext(), llvm::ArrayRef<uint8_t>(bytes.data(), bytes.size()));
+  return llvm::ConstantDataVector::get(builder.getContext(),
+                                       llvm::ArrayRef<uint8_t>(bytes.data(), bytes.size()));
 }
 
 uint8_t byte_of_value(DType stored, int code, int byte) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// 64 numbers of fp8 to f32 by look-ups (VBMI): two tables of 128 bytes hold the upper halves of the values, which are
-// all of them, since both formats fit bf16. 14 instructions, NaN and subnormal numbers included, where
-// conversion by way of f16 takes 32.
+// 64 numbers of fp8 to f32 by look-ups (VBMI): two tables of 128 bytes hold the upper halves of the values,
+// which are all of them, since both formats fit bf16. 14 instructions, NaN and subnormal numbers included,
+// where conversion by way of f16 takes 32.
 #pragma once
 
 #include <vector>

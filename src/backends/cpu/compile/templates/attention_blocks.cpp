@@ -199,9 +199,10 @@ class AttentionBlocks {
         builder_.CreateStore(placed_->key.at(builder_, existing, number(0)), place);
       }
       llvm::Value* rows = scaffold_.smaller(builder_.CreateNSWSub(count, tile), number(tile_.rows));
-      score_tiles_.call(builder_, rows,
-                        {scaffold_.scratch(places_.table), number(0), number(1), number(problem_.width / group_),
-                         scaffold_.scratch(places_.query), slot(places_.scores, tile, 0)});
+      score_tiles_.call(
+          builder_, rows,
+          {scaffold_.scratch(places_.table), number(0), number(1), number(problem_.width / group_),
+           scaffold_.scratch(places_.query), slot(places_.scores, tile, 0)});
     });
   }
 

@@ -30,7 +30,8 @@ void pack_value_pairs(Scaffold& scaffold, const ValueRows& rows, llvm::Value* to
                               ? first_lanes(builder, scaffold.number(rows.width - column), rows.lanes)
                               : nullptr;
       const auto load = [&](llvm::Value* row) {
-        llvm::Value* place = rows.values.at(builder, builder.CreateNSWAdd(rows.first, row), scaffold.number(column));
+        llvm::Value* place =
+            rows.values.at(builder, builder.CreateNSWAdd(rows.first, row), scaffold.number(column));
         return load_lanes(builder, DType::kI16, place, rows.lanes, mask);
       };
       llvm::Value* odd = load(scaffold.smaller(next, last));

@@ -49,8 +49,8 @@ const KernelTemplate* find_template(const Op& op);  // null if there is none
 
 // Whether a template multiplies the floats of `node` as numbers of `dtype`.
 bool has_template_of(const Node& node, DType dtype, const Target& target);
-// Whether a template multiplies u8 by i8 of the shapes that `node` has: a linear layer or a convolution, of
-// integers or of floats, whose channels or depth are padded to a multiple.
+// Whether a template multiplies u8 by i8 of the shapes that `node` has: a linear layer, a matmul or a
+// convolution, of integers or of floats, whose channels or depth are padded to a multiple.
 bool has_integer_template(const Node& node, const Target& target, int64_t multiple = 1);
 
 // The kernel template for `node` in its current form: null if there is none, if none supports it, or if its

@@ -127,7 +127,7 @@ class MatmulKernel {
   // B is row-major like the panel, in which the rows of a step alternate. Missing columns read as zero.
   void pack_rows(const PlacedMatrix& b, llvm::Value* column, llvm::Value* columns) {
     const int group = problem_.tile.group();
-    const DType raw = group == 1 ? problem_.tile.a : DType::kI16;
+    const DType raw = group == 1 ? problem_.tile.a : group == 2 ? DType::kI16 : DType::kI8;
     emit_loop(builder_, number(0), steps_, 1, [&](llvm::Value* step) {
       for (int v = 0; v < problem_.tile.vectors; ++v) {
         llvm::Value* mask = nullptr;
@@ -139,10 +139,17 @@ class MatmulKernel {
           return load_lanes(builder_, raw, b.at(builder_, row, scaffold_.plus(column, v * lanes_)), lanes_,
                             mask);
         };
-        llvm::Value* rows = group == 1 ? load_row(0) : alternate_lanes(builder_, load_row(0), load_row(1));
-        store_lanes(builder_, raw, rows, panel_at(step, v));
+        store_lanes(builder_, raw, alternate_rows(load_row, 0, group), panel_at(step, v));
       }
     });
+  }
+
+  // Row `first` of `count` rows, and those at its multiples, element by element in turns.
+  llvm::Value* alternate_rows(const std::function<llvm::Value*(int row)>& load_row, int first, int count) {
+    if (count == 1) return load_row(first);
+    const int stride = problem_.tile.group() / count;
+    return alternate_lanes(builder_, alternate_rows(load_row, first, count / 2),
+                           alternate_rows(load_row, first + stride, count / 2));
   }
 
   // B is column-major: transposes squares of words. Missing columns repeat the last one; the panel has room
@@ -185,8 +192,9 @@ Fit supports_matmul(std::span<const TensorType> operands, CpuFeatures features) 
   const TensorType& a = operands[0];
   if (!has_tiles(a.dtype, operands[1].dtype, features))
     return {false, fmt::format("the matmul template does not multiply {}", name(a.dtype))};
-  if (a.dtype == DType::kBF16 && a.shape.back().constant().value_or(1) % 2 != 0)
-    return {false, "pairs of bf16 need an even depth of constant size"};
+  const int group = choose_tile(0, features, a.dtype, operands[1].dtype).group();
+  if (modulo(a.shape.back(), group) != Dim(0))
+    return {false, fmt::format("groups of {} numbers do not fill the depth", group)};
   return {};
 }
 
@@ -206,7 +214,7 @@ TemplateKernel plan_matmul(std::span<const TensorType> operands, const TensorTyp
   MatmulProblem problem{symbols,
                         {a, b},
                         result,
-                        epilogue,
+                        a.dtype == DType::kU8 ? epilogue_of_integers(epilogue, target) : epilogue,
                         product(batch),
                         a.shape[a.rank() - 2],
                         b.shape.back(),
@@ -215,7 +223,7 @@ TemplateKernel plan_matmul(std::span<const TensorType> operands, const TensorTyp
                         place_matrix(b, batch),
                         tile};
   TemplateKernel plan;
-  plan.launch.symbols = symbol_arguments(epilogue, operands, result.shape);
+  plan.launch.symbols = symbol_arguments(problem.epilogue, operands, result.shape);
   plan.launch.work_items =
       problem.batch * ceil_divide(problem.columns, tile.columns()) * ceil_divide(problem.rows, kItemRows);
   int64_t rows = std::min(problem.rows.constant().value_or(kItemRows), kItemRows);
@@ -223,7 +231,8 @@ TemplateKernel plan_matmul(std::span<const TensorType> operands, const TensorTyp
                           tile.products_a_nanosecond();
   plan.launch.scratch_bytes =
       problem.panel_bytes() + problem.packed_bytes() + Dim(tile.sums_bytes() + problem.table_bytes());
-  plan.key = "matmul " + to_string(tile) + describe_problem(operands, epilogue, plan.launch.symbols, symbols);
+  plan.key = "matmul " + to_string(tile) +
+             describe_problem(operands, problem.epilogue, plan.launch.symbols, symbols);
   plan.compile = [problem = std::move(problem), features = features_of(target),
                   arguments = plan.launch.symbols] {
     return MatmulKernel(problem, features).emit(arguments);

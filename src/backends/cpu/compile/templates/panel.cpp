@@ -21,16 +21,17 @@ void convert_panel(Scaffold& scaffold, const TileShape& tile, int64_t steps, llv
                    llvm::Value* to) {
   Builder& builder = scaffold.builder;
   const int together = tile.by_tables ? tile.vectors : 1;
-  emit_loop(builder, scaffold.number(0), scaffold.number(steps * tile.vectors), together, [&](llvm::Value* i) {
-    llvm::Value* source = scaffold.byte_at(from, scaffold.times(i, row_bytes(tile.b, tile.lanes)));
-    const std::vector<llvm::Value*> vectors =
-        tile.by_tables ? in_order_of_numbers(builder, load_by_tables(builder, tile.b, source))
-                       : std::vector{load_as_float(builder, tile.b, source, tile.lanes)};
-    for (int v = 0; v < together; ++v) {
-      llvm::Value* place = scaffold.times(scaffold.plus(i, v), row_bytes(tile.a, tile.lanes));
-      store_lanes(builder, tile.a, vectors[v], scaffold.byte_at(to, place));
-    }
-  });
+  emit_loop(builder, scaffold.number(0), scaffold.number(steps * tile.vectors), together,
+            [&](llvm::Value* i) {
+              llvm::Value* source = scaffold.byte_at(from, scaffold.times(i, row_bytes(tile.b, tile.lanes)));
+              const std::vector<llvm::Value*> vectors =
+                  tile.by_tables ? in_order_of_numbers(builder, load_by_tables(builder, tile.b, source))
+                                 : std::vector{load_as_float(builder, tile.b, source, tile.lanes)};
+              for (int v = 0; v < together; ++v) {
+                llvm::Value* place = scaffold.times(scaffold.plus(i, v), row_bytes(tile.a, tile.lanes));
+                store_lanes(builder, tile.a, vectors[v], scaffold.byte_at(to, place));
+              }
+            });
 }
 
 PrefetchedShare prefetched_by(Scaffold& scaffold, const TileShape& tile, int64_t steps,

@@ -60,7 +60,8 @@ LayoutRequest scaled_linear_layouts(std::span<const TensorType> operands, const 
   LayoutRequest request;
   request.operands.assign(operands.size(), panel_layout(std::array{0, 1}, 0, tile));
   constexpr int kBytesOfWord = 4;
-  if (form.packed) request.operands[ops::kScaledWeight] = panel_layout(std::array{0, 1}, 0, tile, kBytesOfWord);
+  if (form.packed)
+    request.operands[ops::kScaledWeight] = panel_layout(std::array{0, 1}, 0, tile, kBytesOfWord);
   request.operands[ops::kScaledX] = Layout{};
   request.results = {std::nullopt};
   return request;

@@ -51,7 +51,8 @@ struct PanelReader {
   llvm::Value* values() const {
     std::vector<llvm::Constant*> result;
     for (int64_t code = 0; code < tile.lanes; ++code)
-      result.push_back(llvm::ConstantFP::get(builder.getFloatTy(), static_cast<double>(code - scales.offset)));
+      result.push_back(
+          llvm::ConstantFP::get(builder.getFloatTy(), static_cast<double>(code - scales.offset)));
     return llvm::ConstantVector::get(result);
   }
 
@@ -86,9 +87,12 @@ struct ScaledTileBody {
   using Sums = std::vector<llvm::Value*>;
   Builder& builder() const { return reader.builder; }
 
-  // Additions take four cycles, and two are started in each: one row of two vectors needs four
-  // accumulators for each.
-  int chains() const { return tile.rows == 1 ? 4 : tile.rows == 2 ? 2 : 1; }
+  // Additions take four cycles, and two are started in each: eight accumulators are never waited for. More
+  // would spill.
+  int chains() const {
+    const int accumulators = tile.rows * tile.vectors;
+    return accumulators >= 8 ? 1 : accumulators >= 4 ? 2 : 4;
+  }
   int64_t depth_per_step() const { return std::max(chains(), elements_together(tile)); }
   size_t at(int row, int v, int64_t chain) const {
     return (static_cast<size_t>(chain) * tile.rows + row) * tile.vectors + v;
@@ -111,8 +115,7 @@ struct ScaledTileBody {
     for (int64_t first = 0; first < depth_per_step(); first += together) {
       Sums loaded;
       for (int v = 0; v < tile.vectors; ++v)
-        loaded.push_back(
-            reader.load(panel.numbers, builder().CreateNSWAdd(k, reader.number(first)), v));
+        loaded.push_back(reader.load(panel.numbers, builder().CreateNSWAdd(k, reader.number(first)), v));
       for (int i = 0; i < together; ++i) multiply(loaded, i, k, first + i, sums);
     }
     return sums;
@@ -144,9 +147,9 @@ struct ScaledTileBody {
   Sums block_sums(llvm::Value* begin) const {
     const Sums none(static_cast<size_t>(chains()) * tile.rows * tile.vectors, reader.splat(0));
     llvm::Value* end = builder().CreateNSWAdd(begin, reader.number(reader.scales.block));
-    Sums sums = emit_carrying_loop(
-        builder(), begin, end, depth_per_step(), none,
-        [&](llvm::Value* k, std::span<llvm::Value* const> now) { return step(k, now); });
+    Sums sums =
+        emit_carrying_loop(builder(), begin, end, depth_per_step(), none,
+                           [&](llvm::Value* k, std::span<llvm::Value* const> now) { return step(k, now); });
     const size_t own = static_cast<size_t>(tile.rows) * tile.vectors;
     for (size_t i = own; i < sums.size(); ++i) sums[i % own] = builder().CreateFAdd(sums[i % own], sums[i]);
     sums.resize(own);
@@ -161,7 +164,8 @@ struct ScaledTileBody {
       llvm::Value* part = load_lanes(builder(), DType::kF32, place, tile.lanes);
       sum = sum == nullptr ? part : builder().CreateFAdd(sum, part);
     }
-    llvm::CallInst* total = builder().CreateFAddReduce(llvm::ConstantFP::get(builder().getFloatTy(), -0.0), sum);
+    llvm::CallInst* total =
+        builder().CreateFAddReduce(llvm::ConstantFP::get(builder().getFloatTy(), -0.0), sum);
     total->setHasAllowReassoc(true);
     return builder().CreateVectorSplat(tile.lanes, total);
   }

@@ -11,9 +11,9 @@
 // A step multiplies a word of each row of A: one f64, or 32 bits, which are one f32, two adjacent bf16 with
 // the pairs of a row of B [K/2][NR][2], or four u8 with the quads of i8 of [K/4][NR][4]. Narrow numbers of B
 // beside f32 are converted as they are loaded; fp8 by tables, which moves columns between the accumulators of
-// a row, and they are put in order once at the end. Without an instruction for sums of four products of bytes, the
-// even and the odd bytes of both become i16, whose pairs are multiplied and added: exact, and half as many
-// instructions as in f32.
+// a row, and they are put in order once at the end. Without an instruction for sums of four products of
+// bytes, the even and the odd bytes of both become i16, whose pairs are multiplied and added: exact, and half
+// as many instructions as in f32.
 //
 // Matrix registers multiply the same words in the same panels of B, 16 steps at once: matrix_tile.h.
 //
