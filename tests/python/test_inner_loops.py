@@ -33,6 +33,7 @@ PROGRAMS: dict[str, Callable[[], Any]] = {
     "bf16": lambda: _exported(_linear().bfloat16(), _X.bfloat16()),
     "convolution": lambda: _exported(nn.Conv2d(64, 96, 1).eval(), torch.ones(1, 64, 16, 16)),
     "int8": lambda: _exported(ingot.quantize(_linear(), [(_X,)]), _X),
+    "float8": lambda: _exported(ingot.quantize(_linear(), inputs=[_X[:1]], weights="float8"), _X[:1]),
     "int4": lambda: _exported(ingot.quantize(_linear(), inputs=[_X[:1]], weights="int4"), _X[:1]),
 }
 _TILES = {"x86-64-v3": (12, 8, 0, 6), "x86-64-v4+vnni+bf16": (24, 11, 0, 6), "aarch64": (24, 8, 0, 5)}
@@ -45,8 +46,9 @@ LIMITS = {
     ("int8", "x86-64-v4+vnni+bf16"): (24, 11, 0, 6),
     ("int8", "aarch64"): (64, 6, 8, 58),
     **{(name, f"x86-64-v4+{_MATRICES}"): (4, 4, 0, 16) for name in ("bf16", "int8")},
-    ("int4", "x86-64-v3"): (8, 4, 0, 32),
-    ("int4", "x86-64-v4"): (12, 4, 0, 46),
+    ("int4", "x86-64-v3"): (16, 10, 3, 47),
+    ("int4", "x86-64-v4"): (24, 11, 0, 49),
+    ("float8", "x86-64-v4+vbmi"): (4, 3, 0, 14),
 }
 
 

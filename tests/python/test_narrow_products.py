@@ -173,6 +173,7 @@ def test_attention_of_halves(sizes: tuple[int, int, int, int], mask: str, dtype:
     module = _Attention(mask == "causal")
     wide = [each.double() if each.is_floating_point() else each for each in given]
     engine = _engine(module, *given)
-    _check(engine(*given), module(*wide).float())
+    # Exponentials and results are rounded; sums of values near 1 may be near 0.
+    torch.testing.assert_close(engine(*given).double(), module(*wide), rtol=2**-7, atol=2**-8)
     if queries <= 4:
         assert "convert" not in str(ingot.profile(engine, *given))  # keys and values are read as they are
