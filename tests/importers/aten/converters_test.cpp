@@ -77,6 +77,30 @@ TEST(Converters, GiveNormsOfNothing) {
   EXPECT_THAT(applied("aten.linalg_norm.default", {{1.0}}, {2, 0}, {}, {}), ElementsAre(0));
 }
 
+// Files that a GPU exported have it by the names of its arguments, as it is not among the schemas. Without
+// statistics it takes those of the batch.
+TEST(Converters, NormalizeAsCudnnRecorded) {
+  constexpr const char* kNames[] = {
+      "input",  "weight", "bias", "running_mean", "running_var", "training", "exponential_average_factor",
+      "epsilon"};
+  for (const bool training : {false, true}) {
+    ProgramWriter writer;
+    std::vector<Argument> arguments{{writer.input("x", {1, 2, 2})}};
+    for (const char* name : {"weight", "bias", "mean", "variance"})
+      arguments.push_back(training ? Argument{None{}} : Argument{writer.input(name, {2})});
+    arguments.insert(arguments.end(), {{training}, {0.1}, {0.0}});
+    writer.output(
+        writer.call_for_several("aten.cudnn_batch_norm.default", arguments, {{1, 2, 2}, {0}, {0}, {0}})[0]);
+    for (size_t i = 0; i < std::size(kNames); ++i)
+      writer.program.graph.nodes[0].arguments[i].name = kNames[i];
+    std::vector<std::vector<double>> numbers{{1, 3, 2, 6}};
+    if (!training) numbers.insert(numbers.end(), {{2, 1}, {1, 0}, {1, 2}, {4, 1}});
+    const std::vector<double> expected =
+        training ? std::vector<double>{-1, 1, -1, 1} : std::vector<double>{1, 3, 0, 4};
+    EXPECT_EQ(results(writer.program, numbers).at(0), expected) << training;
+  }
+}
+
 // The value right of the middle of two voxels, and one outside of the volume.
 TEST(Converters, SampleVolumes) {
   ProgramWriter writer;
