@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import torch
@@ -315,6 +317,24 @@ def _bound(value: Any) -> int:
     return max(min(int(value), _LARGEST), -_LARGEST)
 
 
+_FINEST = 1 << 20  # torch multiplies sizes with floats in f64, which is exact for multiples of 1 / _FINEST
+
+
+def _rounded_text(expression: Any) -> str:
+    """A size times a float, rounded down."""
+    import sympy
+
+    product = expression.args[0]
+    factors = product.args if isinstance(product, sympy.Mul) else (product,)
+    sizes = [factor.args[0] for factor in factors if type(factor).__name__ == "ToFloat"]
+    numbers = [float(factor) for factor in factors if isinstance(factor, sympy.Float)]
+    scale = Fraction(math.prod(numbers))
+    is_exact = len(sizes) == 1 and len(sizes) + len(numbers) == len(factors) and scale.denominator <= _FINEST
+    if not is_exact or scale < 0 or not sizes[0].is_nonnegative:
+        raise UnsupportedError(f"no dim expression for {expression}", code="INGOT-N005")
+    return f"floordiv({scale.numerator}*{dim_text(sizes[0])}, {scale.denominator})"
+
+
 def dim_text(expression: Any) -> str:
     """A sympy expression over integers in the text form of dims; UnsupportedError if there is none."""
     import sympy
@@ -324,6 +344,8 @@ def dim_text(expression: Any) -> str:
         return str(expression)
     if isinstance(expression, sympy.Integer):
         return str(int(expression))
+    if kind in ("TruncToInt", "FloorToInt"):
+        return _rounded_text(expression)
     operands = [dim_text(operand) for operand in expression.args]
     if isinstance(expression, sympy.Add):
         return "(" + " + ".join(operands) + ")"

@@ -153,6 +153,20 @@ def test_floats_of_sizes_are_computed_in_each_run(tmp_path: Path) -> None:
     assert compiled.engine.inspect()["conditions"] == []
 
 
+@pytest.mark.parametrize("factor", [2.0, 1.5, (0.75, 3.0)])
+def test_sizes_by_a_factor(factor: Any) -> None:
+    def resized(x: torch.Tensor) -> torch.Tensor:
+        return nn.functional.interpolate(x * 2, scale_factor=factor, mode="bilinear")
+
+    torch._dynamo.reset()
+    compiled = torch.compile(
+        resized, backend="ingot", dynamic=True, options={"require_full_compilation": True}
+    )
+    for height, width in ((9, 8), (10, 7), (13, 20)):
+        x = torch.randn(2, 3, height, width)
+        torch.testing.assert_close(compiled(x), resized(x), rtol=1e-4, atol=1e-5)
+
+
 def test_the_command_line_refuses_and_lists_conditions(tmp_path: Path) -> None:
     torch.export.save(exported(branch_on_parity), tmp_path / "model.pt2")
     ingot.build(str(tmp_path / "model.pt2")).save(tmp_path / "model.ingot")
