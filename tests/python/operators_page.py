@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes docs/operators-against-torch.md from outcomes of run_operators.py: totals, and every operator that is not whole, with its reason.
 
-python tests/python/operators_page.py OUTCOMES.jsonl ...
+python tests/python/operators_page.py OUTCOMES.jsonl ... [--slice OUTCOMES.jsonl]
 """
 
 from __future__ import annotations
 
+import argparse
 import json
-import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from pathlib import Path
@@ -25,7 +25,8 @@ with `require_full_compilation`, against eager by the [accuracy rule](../tests/p
 
     python tests/python/run_operators.py --all --dtypes float32 --output build/f32.jsonl --continue  # goes on where it was cut off
     python tests/python/run_operators.py --all --output build/2.jsonl --shard 2/8  # all dtypes, the second of eight parts
-    python tests/python/operators_page.py build/f32.jsonl
+    python tests/python/run_operators.py --dtypes float64,float16,bfloat16,int32,uint8 --output build/slice.jsonl
+    python tests/python/operators_page.py build/f32.jsonl --slice build/slice.jsonl
 
 - **whole**: all samples are right, in one engine. Samples that eager itself refuses do not count.
 - Operators that draw random numbers run with `random_seed=0`, so that [engines draw them](python.md#random-numbers).
@@ -33,6 +34,14 @@ with `require_full_compilation`, against eager by the [accuracy rule](../tests/p
 - **partly**, **not**: some samples, or none, run in an engine; torch runs the others.
 
 | dtype | operators | whole | edge | partly | not | wrong | crashed | whole of those without edge |
+|---|---|---|---|---|---|---|---|---|
+"""
+_SLICE_HEAD = """
+## Other dtypes: a slice of up to three samples for each operator
+
+Written in place and not, of the first 24 samples. What is not in an engine is so in float32 too, but for the operators named.
+
+| dtype | operators | samples | in an engine | in torch | refused by eager | wrong | crashed | in torch, but not in float32 |
 |---|---|---|---|---|---|---|---|---|
 """
 _EDGES = (
@@ -83,9 +92,36 @@ def page(rows: Iterable[Outcome]) -> str:
     return text + lists
 
 
+def slice_table(rows: list[Outcome], whole: list[Outcome]) -> str:
+    """Counts by dtype. `whole`: the outcomes in float32."""
+    lacking = {row.name for row in whole if row.kind != "right" and not _is_refused(row)}
+    text = _SLICE_HEAD
+    for dtype in sorted({row.dtype for row in rows}):
+        own = [row for row in rows if row.dtype == dtype]
+        refused = [row for row in own if _is_refused(row)]
+        in_torch = [row for row in own if row.kind == "unsupported" and not _is_refused(row)]
+        counts = Counter(row.kind for row in own)
+        more = sorted({row.name for row in in_torch} - lacking)
+        columns = [len({row.name for row in own}), len(own), counts["right"], len(in_torch), len(refused),
+                   counts["wrong"], counts["error"], ", ".join(f"`{name}`" for name in more)]  # fmt: skip
+        text += f"| {dtype} | {' | '.join(map(str, columns))} |\n"
+    return text
+
+
+def outcomes_of(paths: Iterable[str]) -> list[Outcome]:
+    lines = [line for path in paths for line in Path(path).read_text().splitlines()]
+    return [Outcome(**json.loads(line)) for line in lines]
+
+
 def main() -> None:
-    lines = [line for path in sys.argv[1:] for line in Path(path).read_text().splitlines()]
-    PAGE.write_text(page(Outcome(**json.loads(line)) for line in lines))
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("outcomes", nargs="+")
+    parser.add_argument("--slice", nargs="*", default=[])
+    given = parser.parse_args()
+    whole, sliced = outcomes_of(given.outcomes), outcomes_of(given.slice)
+    PAGE.write_text(page(whole) + (slice_table(sliced, whole) if sliced else ""))
 
 
 if __name__ == "__main__":

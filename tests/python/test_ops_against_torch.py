@@ -98,6 +98,13 @@ def test_the_page_names_what_is_not_whole() -> None:
     assert "| float32 | 3 | 1 | 1 | 1 | 0 | 0 | 0 | 50.0 % |" in text
     assert "| `cdist` | partly | Ingot has no such operator |" in text
     assert "`abs`" not in text
+    narrow = [
+        Outcome("abs", "int8", "0", "right"),
+        Outcome("gcd", "int8", "0", "unsupported", "Ingot has no such operator"),
+        Outcome("cdist", "int8", "0", "unsupported", "eager refuses: the dtype"),
+        Outcome("cdist", "int8", "1", "unsupported", "Ingot has no such operator"),
+    ]
+    assert "| int8 | 3 | 4 | 1 | 2 | 1 | 0 | 0 | `gcd` |" in operators_page.slice_table(narrow, outcomes)
 
 
 def _line(row: Outcome) -> str:
