@@ -39,7 +39,7 @@ with `require_full_compilation`, against eager by the [accuracy rule](../tests/p
 _SLICE_HEAD = """
 ## Other dtypes: a slice of up to three samples for each operator
 
-Written in place and not, of the first 24 samples. What is not in an engine is so in float32 too, but for the operators named.
+Of the first 24 samples, and the first one in place. What is not in an engine is so in float32 too, but for the operators named.
 
 | dtype | operators | samples | in an engine | in torch | refused by eager | wrong | crashed | in torch, but not in float32 |
 |---|---|---|---|---|---|---|---|---|
