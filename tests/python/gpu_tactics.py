@@ -6,6 +6,8 @@ from __future__ import annotations
 import ctypes
 import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import ingot
@@ -57,3 +59,16 @@ def kernels_of(engine: ingot.Engine, library: str) -> list[str]:
     kernels = [step["kernel"] for step in engine.inspect()["main"]["steps"] if step["kind"] == "kernel"]
     assert all(": " in kernel for kernel in kernels), "each names its tactic"
     return [kernel for kernel in kernels if library in kernel]
+
+
+def loaded_without(variable: str, engine: ingot.Engine, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Another process, which loads the engine where the variable names no file."""
+    engine.save(str(folder / "model.ingot"))
+    code = "import sys, ingot; ingot.Engine.load(sys.argv[1])"
+    return subprocess.run(
+        [sys.executable, "-c", code, str(folder / "model.ingot")],
+        env={**os.environ, variable: "/nonexistent/library.so"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )

@@ -18,6 +18,12 @@ needs_gpu = pytest.mark.skipif(not HAS_GPU, reason="there is no GPU")
 needs_nvrtc = pytest.mark.skipif(not os.environ.get("INGOT_NVRTC"), reason="there is no NVRTC")
 
 
+def unaligned(value: torch.Tensor) -> torch.Tensor:
+    """A copy on the GPU that begins in the middle of 16 bytes."""
+    memory = torch.empty(value.numel() + 1, dtype=value.dtype, device="cuda")
+    return memory[1:].view(value.shape).copy_(value)
+
+
 def wrong_turns(engine: ingot.Engine, inputs: list[torch.Tensor], turns: int) -> list[int]:
     """Four threads call the engine on streams of their own: the turns whose bits were not those of a call alone."""
     expected = [engine(x) for x in inputs]

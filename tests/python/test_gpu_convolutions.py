@@ -4,17 +4,14 @@
 from __future__ import annotations
 
 import copy
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import ingot
 import pytest
 import torch
 from convolution_layers import CASES, Case
-from gpu_tactics import built_with, can_open, kernels_of
-from gpu_targets import DEVICE, HAS_GPU, needs_nvrtc, wrong_turns
+from gpu_tactics import built_with, can_open, kernels_of, loaded_without
+from gpu_targets import DEVICE, HAS_GPU, needs_nvrtc, unaligned, wrong_turns
 from torch import nn
 
 pytestmark = [
@@ -73,12 +70,6 @@ def _exact(model: nn.Module, inputs: list[torch.Tensor]) -> torch.Tensor:
     return copy.deepcopy(model).double()(*[value.double() for value in inputs])
 
 
-def _shifted(value: torch.Tensor) -> torch.Tensor:
-    """On the GPU, one element beside an aligned address."""
-    memory = torch.empty(value.numel() + 1, dtype=value.dtype, device="cuda")
-    return memory[1:].view(value.shape).copy_(value)
-
-
 def _check(engine: ingot.Engine, model: nn.Module, inputs: list[torch.Tensor]) -> None:
     """Enqueued, captured and replayed, with the same bits."""
     given = [value.cuda() for value in inputs]
@@ -116,7 +107,7 @@ def test_other_batches_and_addresses_that_are_not_aligned(tmp_path: Path, name: 
     for images in (1, 32, 3, 1):
         given = [torch.randn(images, *value.shape[1:]).half() for value in inputs]
         _check(engine, model, given)
-        result = engine(*map(_shifted, given)).cpu().double()
+        result = engine(*map(unaligned, given)).cpu().double()
         torch.testing.assert_close(result, _exact(model, given), rtol=4e-3, atol=4e-3)
 
 
@@ -126,7 +117,7 @@ def test_memory_of_the_caller_that_is_not_aligned(tmp_path: Path, name: str) -> 
     engine = _engine(tmp_path, model, inputs)
     assert kernels_of(engine, "cuDNN") == ["convolution: cuDNN, choice 0"]
     _check(engine, model, inputs)
-    result = engine(*map(_shifted, inputs)).cpu().double()
+    result = engine(*map(unaligned, inputs)).cpu().double()
     torch.testing.assert_close(result, _exact(model, inputs), rtol=4e-3, atol=4e-3)
 
 
@@ -185,15 +176,7 @@ def test_a_first_call_may_be_captured(tmp_path: Path) -> None:
 
 def test_an_engine_says_that_the_library_is_missing(tmp_path: Path) -> None:
     model, inputs = _model(_BY_NAME["bias"], torch.float16)
-    _engine(tmp_path, model, inputs).save(str(tmp_path / "model.ingot"))
-    code = "import sys, ingot; ingot.Engine.load(sys.argv[1])"
-    run = subprocess.run(
-        [sys.executable, "-c", code, str(tmp_path / "model.ingot")],
-        env={**os.environ, "INGOT_CUDNN": "/nonexistent/libcudnn.so"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    run = loaded_without("INGOT_CUDNN", _engine(tmp_path, model, inputs), tmp_path)
     assert run.returncode != 0
     assert "INGOT-D405" in run.stderr
     assert "cuDNN" in run.stderr

@@ -9,19 +9,13 @@ from __future__ import annotations
 import ingot
 import pytest
 import torch
-from gpu_targets import DEVICE, HAS_GPU, needs_nvrtc
+from gpu_targets import DEVICE, HAS_GPU, needs_nvrtc, unaligned
 from torch import nn
 from torch.nn import functional
 
 pytestmark = needs_nvrtc
 
 _DTYPES = [torch.float16, torch.bfloat16, torch.float32]
-
-
-def _moved(value: torch.Tensor) -> torch.Tensor:
-    """A copy on the GPU that begins in the middle of 16 bytes."""
-    beside = torch.empty(value.numel() + 1, dtype=value.dtype, device="cuda")[1:]
-    return beside.view(value.shape).copy_(value)
 
 
 def _error(result: torch.Tensor, exact: torch.Tensor) -> float:
@@ -58,7 +52,7 @@ def test_rows_are_computed(rows: tuple[int, ...], dtype: torch.dtype) -> None:
     exact = model.double().cuda()(*(value.double() for value in given))
     limit = 1e-5 if dtype == torch.float32 else 2 * torch.finfo(dtype).eps
     assert _error(engine(*given), exact) < limit
-    assert _error(engine(*map(_moved, given)), exact) < limit
+    assert _error(engine(*map(unaligned, given)), exact) < limit
 
 
 # Heads, heads of keys, queries, keys, width.
@@ -95,7 +89,7 @@ def test_few_queries(case: str, dtype: torch.dtype, level: int) -> None:
     exact = Attention()(q.double(), k.double(), v.double(), mask)
     limit = 4 * torch.finfo(dtype).eps
     assert _error(engine(q, k, v, mask), exact) < limit
-    assert _error(engine(*map(_moved, (q, k, v)), mask), exact) < limit
+    assert _error(engine(*map(unaligned, (q, k, v)), mask), exact) < limit
 
 
 class Cache(nn.Module):

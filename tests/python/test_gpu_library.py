@@ -3,15 +3,12 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import ingot
 import pytest
 import torch
-from gpu_tactics import built_with, can_open, kernels_of
+from gpu_tactics import built_with, can_open, kernels_of, loaded_without
 from gpu_targets import HAS_GPU, needs_nvrtc
 from torch import nn
 
@@ -63,15 +60,7 @@ def test_is_as_torch_says_with_the_same_bits_each_time(tmp_path: Path, dtype: to
 def test_an_engine_says_that_the_library_is_missing(tmp_path: Path) -> None:
     x = torch.randn(64, 256, dtype=torch.float16)
     engine = _by_library(tmp_path, Layers().eval().requires_grad_(False).half(), x)
-    engine.save(str(tmp_path / "model.ingot"))
-    code = "import sys, ingot; ingot.Engine.load(sys.argv[1])"
-    run = subprocess.run(
-        [sys.executable, "-c", code, str(tmp_path / "model.ingot")],
-        env={**os.environ, "INGOT_CUBLASLT": "/nonexistent/libcublasLt.so"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    run = loaded_without("INGOT_CUBLASLT", engine, tmp_path)
     assert run.returncode != 0
     assert "INGOT-D405" in run.stderr
     assert "cuBLASLt" in run.stderr

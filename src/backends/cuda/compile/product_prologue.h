@@ -13,7 +13,7 @@ namespace ingot::core::cuda {
 using Prologue = const loops::Kernel*;
 
 // fill_rows(to, batch, first_row, x): kRows rows of kDepth elements, by `threads` threads. Copies may be
-// pending (wait_for_copies). What does not exist is zero.
+// pending (wait_for_copies). Rows beyond the last are zero where they are copied, else the last again.
 void write_fill_rows(const Node& node, const ProductShape& shape, Prologue prologue, int threads,
                      TemplateText& out);
 
