@@ -57,6 +57,7 @@ struct LoweredKernel {
   std::string key;     // canonical text of everything that determines the code
   // Generates the code; called once per distinct key, possibly on another thread.
   std::function<Image()> compile;
+  bool keeps_special_values = true;  // infinities and NaN come out where the definition has them
 };
 
 // What a node was lowered to, ready for a program: a kernel, or a routine of the host. Control flow is the

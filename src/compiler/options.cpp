@@ -280,7 +280,7 @@ constexpr std::array kRows = {
         [](CompileOptions& o, View, View value) { o.target.keep_precision = parse_names(value); }},
     Row{{"numerics", "strict|default|fast", "default",
          "strict: only sums are reordered; default: within the accuracy rule; fast: GPUs also round products "
-         "of f32 to TF32"},
+         "of f32 to TF32, and may call cuDNN, which may lose infinities and NaN"},
         [](CompileOptions& o, View name, View value) {
           o.target.numerics = parse_numerics(name, value);
           o.passes.strict = o.target.numerics == Target::Numerics::kStrict;

@@ -260,11 +260,12 @@ std::optional<SymbolValues> sizes_from(int64_t least, const Definition& definiti
 // The smallest sizes, and sizes that fill a vector and leave a remainder.
 constexpr int64_t kLeastSizes[] = {1, 19};
 
-bool verify(const NodeStep& step, const Launch& launch, const Image& image, const SymbolTable& symbols,
+bool verify(const NodeStep& step, const LoweredKernel& kernel, const Image& image, const SymbolTable& symbols,
             const KernelRunner& runner) {
   std::optional<Definition> definition = define(*step.node);
   if (!definition) return false;
-  const bool special = suits_special_values(*definition);
+  const Launch& launch = kernel.launch;
+  const bool special = kernel.keeps_special_values && suits_special_values(*definition);
   std::set<SymbolValues> tried;
   bool verified = false;
   for (const int64_t least : kLeastSizes) {
@@ -295,13 +296,13 @@ void verify_kernels(std::span<const NodeStep> steps, std::span<const Image> imag
   for (size_t i = 0; i < steps.size(); ++i) {
     const NodeStep& step = steps[i];
     if (step.step.kernel() == nullptr || stores_padding_only(steps, i)) continue;
-    std::vector<const Launch*> launches = {&step.step.kernel()->launch};
-    for (const LoweredKernel& other : step.step.others) launches.push_back(&other.launch);
-    for (const Launch* launch : launches) {
-      const Image& image = images[launch->image];
-      if (backend_of(image) != runner.executor->name()) continue;
-      if (verified.contains(launch->image) || !runner.executor->missing(image).empty()) continue;
-      if (verify(step, *launch, image, symbols, runner)) verified.insert(launch->image);
+    std::vector<const LoweredKernel*> kernels = {step.step.kernel()};
+    for (const LoweredKernel& other : step.step.others) kernels.push_back(&other);
+    for (const LoweredKernel* kernel : kernels) {
+      const ImageId id = kernel->launch.image;
+      if (backend_of(images[id]) != runner.executor->name()) continue;
+      if (verified.contains(id) || !runner.executor->missing(images[id]).empty()) continue;
+      if (verify(step, *kernel, images[id], symbols, runner)) verified.insert(id);
     }
   }
 }

@@ -17,11 +17,12 @@ _FOLDER = Path(__file__).parent
 
 @dataclass
 class Machine:
-    """`name` as in `fake_cublaslt.cpp`; INGOT_CUBLASLT and FAKE_CUBLASLT_VERSION are its variables."""
+    """`name` as in `fake_cublaslt.cpp`; INGOT_CUBLASLT and FAKE_CUBLASLT_VERSION are its variables. `numerics` is of all builds."""
 
     driver: Path
     name: str
     folder: Path
+    numerics: str = "default"
 
     def __post_init__(self) -> None:
         source = _FOLDER / f"fake_{self.name}.cpp"
@@ -61,7 +62,7 @@ class Machine:
     def build(self, folder: Path, *options: str, library: bool = True, level: int = 4) -> Path:
         """`model.ingot` of the folder's `model.pt2`, tuned; its tactics are in `tactics.txt`."""
         engine = folder / "model.ingot"
-        target = ["--device", "cuda:sm_90a", "--engine-cache-dir", "off"]
+        target = ["--device", "cuda:sm_90a", "--engine-cache-dir", "off", "--numerics", self.numerics]
         tuned = ["--optimization-level", str(level), "--timing-cache-path", folder / "tactics.txt"]
         done = self.run(
             "build", folder / "model.pt2", "-o", engine, *target, *tuned, *options, library=library

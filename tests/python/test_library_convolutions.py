@@ -38,7 +38,7 @@ class _ChannelsLast(nn.Module):
 
 @pytest.fixture(scope="module")
 def machine(fake_driver: Path, tmp_path_factory: pytest.TempPathFactory) -> Machine:
-    return Machine(fake_driver, "cudnn", tmp_path_factory.mktemp("library"))
+    return Machine(fake_driver, "cudnn", tmp_path_factory.mktemp("library"), "fast")
 
 
 def _save(folder: Path, case: Case, dtype: torch.dtype) -> tuple[dict[str, torch.Tensor], torch.Tensor]:
@@ -71,7 +71,7 @@ def _run(machine: Machine, engine: Path, given: dict[str, torch.Tensor]) -> tupl
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_is_as_torch_says(machine: Machine, tmp_path: Path, case: Case) -> None:
     given, exact = _save(tmp_path, case, torch.float16)
-    engine = machine.build_with(tmp_path, "convolution", "cuDNN, choice 0", "--numerics", "fast")
+    engine = machine.build_with(tmp_path, "convolution", "cuDNN, choice 0")
     assert [kernel for kernel in machine.kernels(engine) if kernel != "view"] == [
         "convolution: cuDNN, choice 0"
     ]
@@ -171,7 +171,7 @@ def test_small_sizes_are_planned_when_they_come(machine: Machine, tmp_path: Path
     model = _ChannelsLast(case)
     program = torch.export.export(model, tuple(value.contiguous() for value in given), dynamic_shapes=(sizes, None, None))  # fmt: skip
     torch.export.save(program, tmp_path / "model.pt2")
-    engine = machine.build_with(tmp_path, "convolution", "cuDNN, choice 0", "--numerics", "fast")
+    engine = machine.build_with(tmp_path, "convolution", "cuDNN, choice 0")
     for images, height in ((1, 9), (5, 4), (2, 33)):
         x = torch.randn(images, height, 7, 16).half()
         result, _ = _run(machine, engine, {"x": x, "weight": given[1].contiguous(), "bias": given[2]})

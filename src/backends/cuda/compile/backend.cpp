@@ -88,18 +88,21 @@ bool has_exact_functions(const Target& target) { return target.numerics == Targe
 
 int64_t library_choices(const Target& target) { return target.level == 4 ? 2 : kLibraryChoices; }
 
+// cuDNN's convolutions lose infinities and NaN, or spread them.
+bool may_call_cudnn(const Target& target) {
+  return target.times_tactics() && target.numerics == Target::Numerics::kFast;
+}
+
 // The ways of cuDNN to compute a step with a convolution. `epilogue` as for kernel templates; `arguments` are
 // the step's.
 void add_library_convolutions(LoweredStep& step, const Node& convolution, const RegionKernel& epilogue,
                               std::span<const Value* const> arguments, const Target& target) {
-  const int64_t version = target.times_tactics() ? library_version(kCudnn) : 0;
+  const int64_t version = may_call_cudnn(target) ? library_version(kCudnn) : 0;
   if (version == 0) return;
   const LibraryConvolutionSite site{.node = convolution,
                                     .epilogue = epilogue.kernel,
                                     .buffers = epilogue.buffers,
                                     .arguments = arguments,
-                                    .may_lose_nan = target.numerics == Target::Numerics::kFast,
-                                    .exact_functions = has_exact_functions(target),
                                     .architecture = target.device};
   std::vector<LoweredKernel> kernels = library_convolutions(site, version, library_choices(target));
   if (kernels.empty()) return;
@@ -287,7 +290,7 @@ FusionAnswer may_keep_moments(const Node& root) {
 // Whether cuDNN is expected to compute it: with groups of channels, or windows of three dims, where Ingot has
 // plain loops. Of one channel per group its kernels take nothing in.
 bool is_for_library(const Node& node, const Target& target) {
-  if (!target.times_tactics() || !suits_library(node) || library_version(kCudnn) == 0) return false;
+  if (!may_call_cudnn(target) || !suits_library(node) || library_version(kCudnn) == 0) return false;
   const int64_t groups = node.attributes<ops::Convolution>().groups;
   const bool has_groups = groups > 1 && node.operand_type(1).shape[1] != Dim(1);
   return has_groups || (groups == 1 && node.operand_type(0).rank() == 5);

@@ -98,20 +98,6 @@ class ConvolutionLowering {
   const ops::Convolution attributes_;
 };
 
-// relu of the library may give 0 for what is not a number; its other functions are cheaper, and less exact,
-// than ours.
-bool may_activate(const LibraryConvolutionSite& site, LibraryActivation activation) {
-  switch (activation) {
-    case LibraryActivation::kNone:
-      return true;
-    case LibraryActivation::kRelu:
-    case LibraryActivation::kBoundedRelu:
-      return site.may_lose_nan;
-    default:
-      return !site.exact_functions;
-  }
-}
-
 }  // namespace
 
 bool suits_library(const Node& node) {
@@ -137,7 +123,7 @@ std::vector<LoweredKernel> library_convolutions(const LibraryConvolutionSite& si
   constexpr size_t kChannels = 1;
   const Layout layout = channels_last_of(node.results[0]->type);
   const auto after = read_library_epilogue(node, kChannels, layout, site.epilogue);
-  if (!after || !may_activate(site, after->activation)) return {};
+  if (!after) return {};
   const auto launch = ConvolutionLowering(site).launch(*after, version);
   if (!launch) return {};
   std::vector<LoweredKernel> kernels;
@@ -145,6 +131,7 @@ std::vector<LoweredKernel> library_convolutions(const LibraryConvolutionSite& si
     Launch own = *launch;
     own.constants[kLibraryChoice] = choice;
     kernels.push_back(library_kernel(kCudnn, node, site.architecture, std::move(own)));
+    kernels.back().keeps_special_values = false;
   }
   return kernels;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions by cuDNN: tactics beside those of our own kernels, where it can do the whole step.
+// Convolutions by cuDNN: tactics beside those of our own kernels, where it can do the whole step. They keep
+// neither infinities nor NaN where they are, and its functions are less exact than ours.
 #pragma once
 
 #include <span>
@@ -22,8 +23,6 @@ struct LibraryConvolutionSite {
   const loops::Kernel& epilogue;
   std::span<const Value* const> buffers;    // of the epilogue: its first is the convolution's result
   std::span<const Value* const> arguments;  // of the step
-  bool may_lose_nan;                        // in relu
-  bool exact_functions;                     // in epilogues
   std::string_view architecture;
 };
 

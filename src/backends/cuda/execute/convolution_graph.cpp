@@ -11,6 +11,8 @@
 namespace ingot::core::cuda {
 namespace {
 
+constexpr int64_t kMostAligned = 16;  // bytes
+
 CudnnDtype cudnn_dtype(DType dtype) {
   return dtype == DType::kF16    ? CudnnDtype::kF16
          : dtype == DType::kBF16 ? CudnnDtype::kBF16
@@ -110,8 +112,8 @@ ConvolutionGraph::Dims ConvolutionGraph::dims(int64_t outermost, int64_t channel
   return dims;
 }
 
-// Values between operations are f32; before a bounded relu they are rounded, since cuDNN has no kernel
-// otherwise.
+// Values between operations are f32, and have no address; before a bounded relu they are rounded, since cuDNN
+// has no kernel otherwise.
 const CudnnDescriptor& ConvolutionGraph::tensor(const char* name, TensorId id, const Dims& dims) {
   const bool is_virtual = id >= TensorId::kFirstVirtual,
              is_rounded = !is_virtual || shape_.activation == LibraryActivation::kBoundedRelu;
@@ -123,7 +125,8 @@ const CudnnDescriptor& ConvolutionGraph::tensor(const char* name, TensorId id, c
       .set(CudnnAttribute::kTensorDims, dims)
       .set(CudnnAttribute::kTensorStrides, channels_last_strides(dims))
       .set(CudnnAttribute::kTensorId, AttributeType::kInt64, static_cast<int64_t>(id))
-      .set(CudnnAttribute::kTensorAlignment, AttributeType::kInt64, shape_.alignment);
+      .set(CudnnAttribute::kTensorAlignment, AttributeType::kInt64,
+           is_virtual ? kMostAligned : shape_.alignment);
   if (is_virtual) tensor.set(CudnnAttribute::kTensorIsVirtual, AttributeType::kBool, true);
   return tensor.finalize();
 }

@@ -26,8 +26,7 @@ struct Offered {
 };
 
 // The convolution and what follows it, as one step whose arguments are the inputs in order, then the result.
-Offered offer(const std::string& inputs, const std::string& body, const char* layout = kImagesLast,
-              bool may_lose_nan = true) {
+Offered offer(const std::string& inputs, const std::string& body, const char* layout = kImagesLast) {
   Graph graph = parse_graph(fmt::format("graph g({}) {{\n{}\n return %y\n}}", inputs, body), ops::find_op);
   Members members;
   std::vector<const Value*> arguments;
@@ -50,8 +49,6 @@ Offered offer(const std::string& inputs, const std::string& body, const char* la
                                         .epilogue = epilogue.kernel,
                                         .buffers = epilogue.buffers,
                                         .arguments = arguments,
-                                        .may_lose_nan = may_lose_nan,
-                                        .exact_functions = false,
                                         .architecture = "sm_90a"},
                                        kCudnnVersion, 3)};
   std::vector<const TensorType*> types;
@@ -146,7 +143,7 @@ TEST(CudaLibraryConvolutions, AreNoneWhereTheLibraryCannot) {
   EXPECT_EQ(count(kInputs, convolution(), ""), 0U) << "channels first";
   const std::string relu = convolution("%c") + "\n %y = relu(%c) : f16[N,24,9,7]";
   EXPECT_FALSE(offer(kInputs, relu).kernels.empty());
-  EXPECT_TRUE(offer(kInputs, relu, kImagesLast, false).kernels.empty()) << "NaN may become 0";
+  EXPECT_FALSE(offer(kInputs, relu).kernels[0].keeps_special_values) << "NaN may become 0";
   EXPECT_EQ(count("%x: f32[N,16,9,7], %w: f32[24,16,3,3], %b: f32[24]", convolution("%y", "f32[N,24,9,7]")),
             0U)
       << "f32";
