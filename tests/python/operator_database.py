@@ -3,10 +3,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import math
+import random
+import sys
 import traceback
-from collections.abc import Callable, Iterator
+import types
+import unittest
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,13 +24,23 @@ from ingot.torch_backend import backend
 from torch._guards import TracingContext, tracing
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
-from torch.testing._internal.common_methods_invocations import op_db
-from torch.testing._internal.opinfo.core import OpInfo
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten, tree_leaves, tree_unflatten
 
+with contextlib.suppress(ImportError):
+    import expecttest  # noqa: F401
+if (
+    "expecttest" not in sys.modules
+):  # torch's test classes derive from its TestCase; the database does not need it
+    sys.modules["expecttest"] = types.ModuleType("expecttest")
+    sys.modules["expecttest"].TestCase = unittest.TestCase
+
+from torch.testing._internal.common_methods_invocations import op_db
+from torch.testing._internal.opinfo.core import OpInfo
+
 SLICE_DTYPES = (torch.float32, torch.int64, torch.bool)
 LONG_DTYPES = (*SLICE_DTYPES, torch.float64, torch.float16, torch.bfloat16, torch.int32, torch.uint8)
+DTYPES = {str(dtype).removeprefix("torch."): dtype for dtype in LONG_DTYPES}
 
 _SLICE_SAMPLES = 3  # an op and dtype
 _SLICE_FIRST = 24  # the slice is spread over this many samples
@@ -47,7 +62,7 @@ class Outcome:
 
     name: str
     dtype: str
-    sample: str  # its number, with "!" for the in-place variant
+    sample: str  # its label
     kind: str
     detail: str = ""
 
@@ -60,30 +75,43 @@ def operators() -> dict[str, OpInfo]:
     return {full_name(op): op for op in op_db}
 
 
-def outcomes(op: OpInfo, dtypes: tuple[torch.dtype, ...], everything: bool) -> Iterator[Outcome]:
-    """Runs the samples of an op sequentially: all, or a fixed slice."""
-    supported = op.supported_dtypes("cpu")
-    for dtype in dtypes:
-        if dtype not in supported:
-            continue
-        chosen = _samples(op, dtype, everything)
-        for number, sample in chosen:
-            yield _outcome(op, dtype, str(number), op.op, sample)
-        if op.inplace_variant is not None and chosen:
-            number, sample = chosen[0]
-            yield _outcome(op, dtype, f"{number}!", _on_a_copy(op.inplace_variant), sample)
+@dataclass
+class Sample:
+    """A call of an operator; its number is the position in the database."""
+
+    number: int
+    call: Callable[..., Any]
+    given: Any
+    label: str  # the number, with "!" for the in-place variant
 
 
-def _samples(op: OpInfo, dtype: torch.dtype, everything: bool) -> list[tuple[int, Any]]:
+def samples(op: OpInfo, dtype: torch.dtype, everything: bool) -> list[Sample]:
+    """All, or a fixed slice; the first one in place as well."""
+    if dtype not in op.supported_dtypes("cpu"):
+        return []
+    chosen = [Sample(number, op.op, given, str(number)) for number, given in _given(op, dtype, everything)]
+    if op.inplace_variant is None or not chosen:
+        return chosen
+    first = chosen[0]
+    inplace = Sample(first.number, _on_a_copy(op.inplace_variant), first.given, f"{first.label}!")
+    return [first, inplace, *chosen[1:]]
+
+
+def run_sample(op: OpInfo, dtype: torch.dtype, sample: Sample) -> Outcome:
+    return _outcome(op, dtype, sample.label, sample.call, sample.given)
+
+
+def _given(op: OpInfo, dtype: torch.dtype, everything: bool) -> list[tuple[int, Any]]:
     torch.manual_seed(0)
+    random.seed(0)
     try:
         generated = op.sample_inputs("cpu", dtype, requires_grad=False)
-        samples = list(enumerate(itertools.islice(generated, None if everything else _SLICE_FIRST)))
+        numbered = list(enumerate(itertools.islice(generated, None if everything else _SLICE_FIRST)))
     except RuntimeError:  # the database itself has no samples of that dtype
         return []
-    if everything or len(samples) <= _SLICE_SAMPLES:
-        return samples
-    return [samples[(k * len(samples)) // _SLICE_SAMPLES + k % 2] for k in range(_SLICE_SAMPLES)]
+    if everything or len(numbered) <= _SLICE_SAMPLES:
+        return numbered
+    return [numbered[(k * len(numbered)) // _SLICE_SAMPLES + k % 2] for k in range(_SLICE_SAMPLES)]
 
 
 def _on_a_copy(inplace: Callable[..., Any]) -> Callable[..., Any]:

@@ -25,6 +25,7 @@ with `require_full_compilation`, against eager by the [accuracy rule](../tests/p
 
     python tests/python/run_operators.py --all --dtypes float32 --output build/f32.jsonl --continue  # goes on where it was cut off
     python tests/python/run_operators.py --all --output build/2.jsonl --shard 2/8  # all dtypes, the second of eight parts
+    python tests/python/run_operators.py --all --output build/all.jsonl --continue --jobs 60 --pin --seconds 480  # on a large machine
     python tests/python/run_operators.py --dtypes float64,float16,bfloat16,int32,uint8 --output build/slice.jsonl
     python tests/python/operators_page.py build/f32.jsonl --slice build/slice.jsonl
 

@@ -12,16 +12,21 @@ import argparse
 import dataclasses
 import json
 import os
+import signal
 import subprocess
 import sys
-from collections import Counter
+import time
+from collections import Counter, deque
+from collections.abc import Callable
 from pathlib import Path
 
+import operator_workers
 import operators_page
 import pytest
 import run_operators
 import torch
-from operator_database import Outcome
+from operator_database import Outcome, Sample
+from operator_workers import Piece
 
 _HERE = Path(__file__).parent
 _RECORD = _HERE.parent / "data" / "operators.txt"
@@ -74,16 +79,67 @@ def test_nothing_is_lost(rows: list[Outcome]) -> None:
 
 def test_a_run_goes_on_where_it_was_cut_off(tmp_path: Path) -> None:
     path = tmp_path / "outcomes.jsonl"
-    assert run_operators._done(str(path)) == set()
+    assert run_operators._done(str(path)) == {}
     rows = [
         json.dumps(dataclasses.asdict(Outcome(name, "float32", "0", "right"))) for name in ("abs", "acos")
     ]
     path.write_text(rows[0] + "\n" + rows[1] + "\n" + '{"name": "ad')
-    assert run_operators._done(str(path)) == {"abs", "acos"}
+    assert run_operators._done(str(path)) == {("abs", "float32"): {"0"}, ("acos", "float32"): {"0"}}
     assert path.read_text().splitlines() == rows
     assert list("abcdefg")[run_operators._shard("2/3")] == ["b", "e"]
     with pytest.raises(argparse.ArgumentTypeError, match="a shard is K/N"):
         run_operators._shard("4/3")
+
+
+def _run_fake_samples(
+    monkeypatch: pytest.MonkeyPatch, run_sample: Callable[[Sample], None], pieces: list[Piece]
+) -> list[str]:
+    """Runs an "operator" of 20 samples, the first in place as well; returns "label kind" of the outcomes."""
+    numbered = [Sample(number, torch.abs, None, str(number)) for number in range(20)]
+    numbered.insert(1, Sample(0, torch.abs, None, "0!"))
+
+    def run_one(_op: object, dtype: torch.dtype, sample: Sample) -> Outcome:
+        run_sample(sample)
+        return Outcome("fake", "float32", sample.label, "right")
+
+    monkeypatch.setattr(operator_workers, "operators", lambda: {"fake": None})
+    monkeypatch.setattr(operator_workers, "samples", lambda *_: numbered)
+    monkeypatch.setattr(operator_workers, "run_sample", run_one)
+    rows: list[Outcome] = []
+    assert operator_workers.run(operator_workers.Work(deque(pieces), True, rows.extend), jobs=2)
+    return sorted(f"{row.sample} {row.kind}" for row in rows)
+
+
+_LABELS = ["0!", *map(str, range(20))]
+
+
+def test_a_crash_costs_one_sample(monkeypatch: pytest.MonkeyPatch) -> None:
+    def crash_at(sample: Sample) -> None:
+        if sample.label in ("0!", "7", "19"):
+            os.kill(os.getpid(), signal.SIGKILL)  # SIGSEGV would print a trace
+
+    rows = _run_fake_samples(monkeypatch, crash_at, [Piece("fake", "float32")])
+    assert rows == sorted(
+        f"{label} {'error' if label in ('0!', '7', '19') else 'right'}" for label in _LABELS
+    )
+
+
+def test_what_remains_of_a_piece_is_divided(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(operator_workers, "_SECONDS_PER_PIECE", 0.05)
+    done = frozenset({"0", "3", "4"})
+    rows = _run_fake_samples(
+        monkeypatch, lambda _: time.sleep(0.02), [Piece("fake", "float32", skipped=done)]
+    )
+    assert rows == sorted(f"{label} right" for label in _LABELS if label not in done)
+
+
+def test_a_sample_that_takes_too_long_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(operator_workers, "_SECONDS_PER_SAMPLE", 1)
+    rows = _run_fake_samples(
+        monkeypatch, lambda sample: time.sleep(60 if sample.number == 5 else 0), [Piece("fake", "float32")]
+    )
+    assert [row for row in rows if "error" in row] == ["5 error"]
+    assert len(rows) == len(_LABELS)
 
 
 def test_the_page_names_what_is_not_whole() -> None:
