@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 import torch
 from torch.fx import GraphModule, Node
 
-from ingot import _core, devices, one_program, ranks, refusals
+from ingot import _core, devices, one_program, pairs, ranks, refusals
 from ingot.capture import Capture, Input, Output, target_name
 from ingot.conditions import Conditions
 from ingot.errors import InternalError, UnsupportedError
@@ -73,6 +73,7 @@ def compile_graph(
     if settings.one_program:
         unified = one_program.unify(module, inputs, outputs)
         inputs, settings = unified.inputs, one_program.settings_for(unified, settings)
+    pairs.split_at_boundary(module, inputs, mutated_names(outputs))
     settings = ranks.settings_for(module, devices.settings_for(module, inputs, settings))
     refused = {**refusals.by_choice(module, settings), **devices.refused(module, inputs, settings)}
     refused |= leaving or {}
@@ -80,6 +81,7 @@ def compile_graph(
     # A profile names the model's inputs; the sizes of a part follow from its symbols.
     options = {name: text for name, text in settings.compiler.items() if name != "shapes"}
     builder = PartBuilder(replace(settings, compiler=options), like, {})
+    aside: Refused = {}  # nodes that torch runs, but that are not the model's
     while True:
         capture = Capture(f"torch {torch.__version__}", groups=settings.groups)
         capture.graph(module, inputs, outputs)
@@ -87,12 +89,13 @@ def compile_graph(
         for name in unified.constants:
             capture.builder.other_name(name, "")
         capture.builder.check_options(settings.compiler)
-        in_parts = _complete(refused, module, outputs, capture, settings)
+        in_parts = _complete(refused, module, outputs, capture, settings) or bool(aside)
+        aside |= {node: refused.pop(node) for node in list(refused) if pairs.is_added(node)}
         if refused and settings.require_full_compilation:
             raise refusals.full_compilation_error(refused)
         try:
             if in_parts:
-                return _in_parts(module, inputs, outputs, refused, capture, builder)
+                return _in_parts(module, inputs, outputs, refused, aside, capture, builder)
             return _whole(module, capture, inputs, settings, like)
         except TooSlowError as error:
             refused |= error.nodes
@@ -101,7 +104,12 @@ def compile_graph(
         except (UnsupportedError, InternalError) as error:
             if isinstance(error, InternalError) and settings.require_full_compilation:
                 raise
-            refused |= _found_late(error, module, refused)
+            refused |= _found_late(error, module, {**refused, **aside})
+
+
+def mutated_names(outputs: Sequence[Output]) -> set[str | None]:
+    """The inputs whose new values are outputs."""
+    return {output.target for output in outputs if output.kind != OutputRole.USER}
 
 
 def _complete(
@@ -142,8 +150,8 @@ def _reported(
 ) -> tuple[ReportedNode, ...]:
     rows = []
     for node in nodes:
-        if target_name(node.target) == "_operator.getitem" or keeps_order(node):
-            continue  # not a call of the model: selects one of several results, or lays one out as in eager
+        if target_name(node.target) == "_operator.getitem" or keeps_order(node) or pairs.is_added(node):
+            continue  # not a call of the model: selects one of several results, lays one out as in eager, or a pair
         source = line_of(node)
         reason = refused.get(node) or (_reason_of_place(node) if refused else "")
         slowness = str(slow[node]) if slow and node in slow else ""
@@ -205,14 +213,15 @@ def _in_parts(
     inputs: Sequence[Input],
     outputs: Sequence[Output],
     refused: Refused,
+    aside: Refused,
     capture: Capture,
     builder: PartBuilder,
 ) -> Compiled:
-    """`capture`: of the whole module."""
+    """`capture`: of the whole module. `aside`: nodes for torch that are not reported."""
     lift_numbers(module)
-    graph, calls = split(module, partition(module, refused, builder.settings))
+    graph, calls = split(module, partition(module, {*refused, *aside}, builder.settings))
     placeholders = [node for node in graph.graph.nodes if node.op == "placeholder"]
-    mutated = {output.target for output in outputs if output.kind != OutputRole.USER}
+    mutated = mutated_names(outputs)
     given = {node: what for node, what in zip(placeholders, inputs, strict=True) if what.name not in mutated}
     compiled = Compiled(WriteBack(graph, inputs, outputs), Report(), graph=graph)
     compiled.guards = Guards.of(capture.builder)
@@ -235,7 +244,8 @@ def _place(
     """Replaces a part by its engine, if one can be built, and reports what runs there."""
     nodes, segments = call.part.nodes, compiled.report.segments
     if call.part.place is Place.TORCH:
-        segments.append(Segment(Place.TORCH.value, _reported(nodes, refused)))
+        if reported := _reported(nodes, refused):
+            segments.append(Segment(Place.TORCH.value, reported))
         return
     try:
         built = builder.build(call, given)
