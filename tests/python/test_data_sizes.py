@@ -93,6 +93,18 @@ _FUNCTIONS: dict[str, _Function] = {
     "unique_consecutive": lambda x: torch.unique_consecutive(
         x.sign(), return_inverse=True, return_counts=True
     ),
+    "unique_rows": lambda x: torch.unique(x[:, :2].sign(), dim=0),
+    "unique_columns": lambda x: torch.unique(
+        x[:2].sign(), dim=1, return_inverse=True, return_counts=True
+    ),
+    "unique_slices": lambda x: torch.unique(
+        x.reshape(2, 3, 5).sign()[:, :2], dim=2, return_inverse=True, return_counts=True
+    ),
+    "unique_bool_rows": lambda x: torch.unique(x > 0, dim=0, return_inverse=True, return_counts=True),
+    "unique_consecutive_rows": lambda x: torch.unique_consecutive(
+        x[:, :1].sign().expand(-1, 3), return_inverse=True, return_counts=True, dim=0
+    ),
+    "unique_consecutive_columns": lambda x: torch.unique_consecutive(x[:1].sign(), dim=1),
     "repeat_interleave": lambda x: torch.repeat_interleave(x[:, 0].abs().long()),
     # In composition with what computes, reduces, joins and reshapes.
     "computed": lambda x: (x[x > 0] * 2).exp() + 1,

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <utility>
 
+#include <fmt/core.h>
+
 #include "importers/aten/converters/answers.h"
 #include "importers/aten/converters/converters.h"
 #include "importers/aten/converters/terms.h"
@@ -34,11 +36,11 @@ bool is_known(const core::Graph& graph, const std::string& symbol) {
   });
 }
 
-// The size of dim 0 of result `index`, as the front end recorded it.
-const Dim& recorded_size(Call& call, size_t index = 0) {
-  const std::vector<Dim>& shape = call.result_meta(index).shape;
-  call.require(!shape.empty(), "a result without dims");
-  return shape[0];
+// The size of a dim of the first result, as the front end recorded it.
+const Dim& recorded_size(Call& call, size_t axis = 0) {
+  const std::vector<Dim>& shape = call.result_meta(0).shape;
+  call.require(axis < shape.size(), "a result without dims");
+  return shape[axis];
 }
 
 core::Value* flattened(Call& call, core::Value* x) { return reshaped(call, x, {element_count(x->type)}); }
@@ -103,11 +105,19 @@ void repeated_indices(Call& call) {
   call.give(converted(call.graph(), index, dtype));
 }
 
-// The distinct neighbours in a list, and for each of its elements which of them it is.
+// The rows of [rows, columns] that differ from the ones before; the elements of a list.
+core::Value* differs_from(Call& call, core::Value* list, core::Value* before) {
+  core::Value* differs = emit(call, ops::not_equal, {list, before});
+  if (list->type.rank() == 1) return differs;
+  const Term found(call, converted(call.graph(), differs, DType::kI64));
+  return as_mask(call, found.reduce(ops::sum, {1}).value());
+}
+
+// The distinct neighbours in a list, or among rows, and for each of its elements which of them it is.
 struct Runs {
   core::Value *values, *rank, *counts;
 };
-Runs runs_of(Call& call, core::Value* list) {
+Runs runs_of(Call& call, core::Value* list, const Dim& recorded) {
   const Dim size = list->type.shape[0];
   core::Graph& graph = call.graph();
   // Element 0 begins a run; it has no neighbour before it.
@@ -116,10 +126,10 @@ Runs runs_of(Call& call, core::Value* list) {
       call, ops::maximum,
       {emit(call, ops::subtract, {position, scalar(graph, 1, DType::kI64)}), scalar(graph, 0, DType::kI64)});
   core::Value* before = emit(call, ops::take, {list, previous}, ops::Axis{0});
-  core::Value* begins = emit(call, ops::logical_or,
-                             {emit(call, ops::not_equal, {list, before}),
-                              emit(call, ops::equal, {position, scalar(graph, 0, DType::kI64)})});
-  core::Value* starts = positions_of_true(call, begins, recorded_size(call));
+  core::Value* begins = emit(
+      call, ops::logical_or,
+      {differs_from(call, list, before), emit(call, ops::equal, {position, scalar(graph, 0, DType::kI64)})});
+  core::Value* starts = positions_of_true(call, begins, recorded);
   const Term sums(call,
                   emit(call, ops::cumulative_sum, {converted(graph, begins, DType::kI64)}, ops::Axis{0}));
   // Where the next run starts: the list's end for the last.
@@ -136,27 +146,96 @@ void give_or_empty(Call& call, size_t index, bool is_wanted, core::Value* value)
   call.give(index, is_wanted ? value : filled(call, {0}, 0, call.result_meta(index).dtype));
 }
 
+// Slices along a dim as rows: [slices, elements of each].
+struct Slices {
+  core::Value* rows;
+  Shape shape;                 // of the tensor, with that dim first
+  std::vector<int64_t> order;  // brings the dim to the front
+  Dim recorded;                // how many distinct ones there are
+};
+Slices slices_of(Call& call, core::Value* x) {
+  const size_t axis = call.axis("dim", x->type.rank());
+  call.require(x->type.rank() > 0, "slices of a scalar");
+  // For negative dims torch records a shape of another rank.
+  call.require(call.result_meta(0).shape.size() == x->type.rank(), "slices along a negative dim");
+  Slices slices;
+  slices.order = all_axes(x->type.rank());
+  std::rotate(slices.order.begin(), slices.order.begin() + static_cast<ptrdiff_t>(axis),
+              slices.order.begin() + static_cast<ptrdiff_t>(axis) + 1);
+  core::Value* moved = transposed(call, x, slices.order);
+  slices.shape = moved->type.shape;
+  const Dim columns = product(std::vector<Dim>(slices.shape.begin() + 1, slices.shape.end()));
+  slices.rows = reshaped(call, moved, {slices.shape[0], columns});
+  slices.recorded = recorded_size(call, axis);
+  return slices;
+}
+void give_slices(Call& call, const Slices& slices, const Runs& runs, core::Value* inverse) {
+  Shape shape = slices.shape;
+  shape[0] = runs.values->type.shape[0];
+  std::vector<int64_t> back(slices.order.size());
+  for (size_t i = 0; i < back.size(); ++i)
+    back[static_cast<size_t>(slices.order[i])] = static_cast<int64_t>(i);
+  call.give(0, transposed(call, reshaped(call, runs.values, shape), back));
+  const Shape none{Dim(0)};
+  for (const auto& [index, value] : {std::pair{size_t{1}, inverse}, std::pair{size_t{2}, runs.counts}}) {
+    if (index < call.result_count() && call.node().outputs[index])
+      give_or_empty(call, index, call.result_meta(index).shape != none, value);
+  }
+}
+
 void unique_consecutive(Call& call) {
   core::Value* x = call.tensor("self");
-  if (call.has("dim") && x->type.rank() != 1) call.refuse("unique slices");
-  const Runs runs = runs_of(call, flattened(call, x));
+  if (call.has("dim")) {
+    const Slices slices = slices_of(call, x);
+    const Runs runs = runs_of(call, slices.rows, slices.recorded);
+    return give_slices(call, slices, runs, runs.rank);
+  }
+  const Runs runs = runs_of(call, flattened(call, x), recorded_size(call));
   call.give(0, runs.values);
   give_or_empty(call, 1, call.flag("return_inverse"), reshaped(call, runs.rank, x->type.shape));
   give_or_empty(call, 2, call.flag("return_counts"), runs.counts);
+}
+
+// For each element, which of the distinct ones it is. `positions`: of the sorted ones.
+core::Value* inverse_of(Call& call, core::Value* positions, const Runs& runs) {
+  core::Value* zeros = filled(call, positions->type.shape, 0, DType::kI64);
+  return emit(call, ops::scatter, {zeros, positions, runs.rank}, ops::Axis{0});
 }
 
 // Sorts, whatever `sorted` is: torch does, too.
 void unique(Call& call) {
   core::Value* x = call.tensor("self");
   const bool counts = call.has("return_counts") && call.flag("return_counts");
-  core::Value* flat = flattened(call, x);
-  const core::Node* sorted = call.graph().add(ops::sort, {flat}, ops::Sort{0, false});
-  const Runs runs = runs_of(call, sorted->results[0]);
+  const core::Node* sorted = call.graph().add(ops::sort, {flattened(call, x)}, ops::Sort{0, false});
+  const Runs runs = runs_of(call, sorted->results[0], recorded_size(call));
   call.give(0, runs.values);
-  core::Value* zeros = filled(call, flat->type.shape, 0, DType::kI64);
-  core::Value* inverse = emit(call, ops::scatter, {zeros, sorted->results[1], runs.rank}, ops::Axis{0});
+  core::Value* inverse = inverse_of(call, sorted->results[1], runs);
   give_or_empty(call, 1, call.flag("return_inverse"), reshaped(call, inverse, x->type.shape));
   give_or_empty(call, 2, counts, runs.counts);
+}
+
+// The positions of rows in lexicographic order: a stable sort by each column, the last one first.
+constexpr int64_t kMostColumns = 64;  // each is a sort of its own
+core::Value* sorted_rows(Call& call, core::Value* rows) {
+  const auto columns = rows->type.shape[1].constant();
+  if (!columns || *columns > kMostColumns)
+    call.refuse(
+        fmt::format("slices of more than {} elements, or of a number that is not known", kMostColumns));
+  core::Value* positions = counting(call, rows->type.shape[0]);
+  for (int64_t column = *columns - 1; column >= 0; --column) {
+    core::Value* keys = emit(call, ops::take, {selected(call, rows, 1, column), positions}, ops::Axis{0});
+    const core::Node* sorted = call.graph().add(ops::sort, {keys}, ops::Sort{0, false});
+    positions = emit(call, ops::take, {positions, sorted->results[1]}, ops::Axis{0});
+  }
+  return positions;
+}
+
+void unique_dim(Call& call) {
+  const Slices slices = slices_of(call, call.tensor("self"));
+  core::Value* positions = sorted_rows(call, slices.rows);
+  core::Value* sorted = emit(call, ops::take, {slices.rows, positions}, ops::Axis{0});
+  const Runs runs = runs_of(call, sorted, slices.recorded);
+  give_slices(call, slices, runs, inverse_of(call, positions, runs));
 }
 
 // A symbol for the first result, that the program has none for.
@@ -245,6 +324,8 @@ constexpr Converter kDataSizesConverters[] = {
     {"aten.nonzero_numpy.default", nonzero_columns, !kComposed, kBindsSizes},
     {"aten.repeat_interleave.Tensor", repeated_indices, !kComposed, kBindsSizes},
     {"aten.unique_consecutive.default", unique_consecutive, !kComposed, kBindsSizes},
+    {"aten.unique_dim.default", unique_dim, !kComposed, kBindsSizes},
+    {"aten.unique_dim_consecutive.default", unique_consecutive, !kComposed, kBindsSizes},
     {"aten.where.default", nonzero_columns, !kComposed, kBindsSizes},
     {"ingot.size_of_rank.default", size_of_rank, !kComposed, kBindsSizes},
     {"torch.sym_ite", chosen_size, !kComposed, kBindsSizes},
