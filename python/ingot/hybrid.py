@@ -35,6 +35,7 @@ from ingot.slowness import Slowness
 from ingot.source import line_of
 from ingot.speed import Times, TooSlowError, measure, taken_slow
 from ingot.staged_part import StagedPart, levels_after
+from ingot.staged_ranks import StagedRanks
 from ingot.staging import Staged
 from ingot.views import keeps_order
 
@@ -203,7 +204,8 @@ def _staged(parts: Sequence[StagedPart | None], settings: Settings) -> Staged | 
         return None
     levels = levels_after(first, settings.compiler.get("optimization_level"))
     found = [part for part in parts if part is not None]
-    return Staged(
+    has_groups = any(part.core.group_names() for part in found)
+    return (StagedRanks if has_groups else Staged)(
         found, levels if found else [], first, settings.staged == "same_bits", settings.staged_threads
     )
 

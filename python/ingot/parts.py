@@ -60,7 +60,7 @@ def build_runner(capture: Capture, inputs: Sequence[Input], settings: Settings, 
     )  # fmt: skip
     built = Built(runner, engine, json.loads(report))
     if settings.first_level is not None:
-        _refuse_groups(engine)
+        _check_groups(engine, settings)
         built.staged = StagedPart(
             engine, capture.builder, settings.compiler, settings.metadata, session.current(),
             settings.custom_engine_cache, [row[:2] for row in weights], tensors, runner, built.report,
@@ -71,13 +71,17 @@ def build_runner(capture: Capture, inputs: Sequence[Input], settings: Settings, 
     return built
 
 
-def _refuse_groups(engine: _core.Engine) -> None:
-    if engine.group_names():
+def _check_groups(engine: _core.Engine, settings: Settings) -> None:
+    """Of a staged build, whose ranks have to agree."""
+    names = engine.group_names()
+    if names and settings.staged == "same_bits":
         raise UserError(
-            'option "staged" is for engines without collectives: ranks would change engines at different calls',
+            'staged="same_bits" is for engines without collectives: one rank alone cannot run an engine to compare its results',
             code="INGOT-U002",
-            advice="leave it out, and choose an optimization_level",
+            advice="pass staged=True, or choose an optimization_level",
         )
+    for name in names:
+        ranks.require_group(name)
 
 
 def precisions_of(report: Mapping[str, Any]) -> dict[str, str]:

@@ -66,6 +66,30 @@ def connect_groups(names: Iterable[str]) -> None:
             connected(name, group, DEADLINE)
 
 
+def connections_of(names: Iterable[str]) -> list[_core.Group]:
+    """Of torch's groups, those that are connected."""
+    groups = [_torch_group(name) for name in names]
+    known = [_connections.groups.get(group.group_name) for group in groups if group is not None]
+    return [row[1] for row in known if row is not None]
+
+
+def next_use(name: str) -> int:
+    """How often this was asked for before, by all ranks alike."""
+    return _connections.next_of(name)
+
+
+def require_group(name: str) -> Any:
+    """torch's group, by which ranks agree on the stages of a build."""
+    group = _torch_group(name)
+    if group is None:
+        raise UserError(
+            f"staged builds agree by way of torch, which has no process group '{name}'",
+            code="INGOT-U353",
+            advice="call torch.distributed.init_process_group on all ranks, or leave the option staged out",
+        )
+    return group
+
+
 def rank_text(rank: int | Mapping[str, int] | None) -> str:
     """Which parts of sharded weights this rank reads: what the user gives, or the ranks in torch's groups."""
     if isinstance(rank, int):

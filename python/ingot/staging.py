@@ -9,9 +9,9 @@ import logging
 import threading
 import time
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 from ingot import background
 from ingot.errors import Error, UserError, first_line
@@ -23,6 +23,9 @@ from ingot.traffic import Quiet, StoppedError
 
 _log = logging.getLogger("ingot")
 _SLOWER = 1.05  # times as long as before: not taken
+BY_USER = "it was stopped"
+_T = TypeVar("_T")
+Prepared = tuple[list[Better], dict[str, Any]]  # better engines, and the weights that were refitted into them
 
 
 class NotTakenError(Exception):
@@ -124,7 +127,7 @@ class Staged:
             )
         return self._finished.wait(timeout)
 
-    def stop(self, reason: str = "it was stopped") -> None:
+    def stop(self, reason: str = BY_USER) -> None:
         """The running engines stay; a build that is under way ends soon."""
         if not self.is_finished:
             self._finish(reason)
@@ -164,21 +167,26 @@ class Staged:
             background.WORKER.submit(stage.level, functools.partial(self._run, stage))
 
     def _run(self, stage: Stage) -> None:
+        self._outcome(stage, self._advance)
+        if not self.is_finished:
+            self._submit()
+
+    def _outcome(self, stage: Stage, work: Callable[[Stage, Quiet], _T]) -> _T | None:
+        """What `work` returns; None if the running engines stay, and the stage says why."""
         with self._state:
             if self.is_finished:
-                return
+                return None
             stage.state = "is built"
         quiet = Quiet(background.TRAFFIC, lambda: self.is_finished)
         try:
-            self._advance(stage, quiet)
+            return work(stage, quiet)
         except NotTakenError as error:
             stage.state, stage.reason = "is not taken", str(error)
         except StoppedError:
             stage.reason = stage.reason or self._stop_reason
         except BaseException as error:  # whatever a user's cache raises: somebody may wait for the stages
             self._fail(stage, quiet, error)
-        if not self.is_finished:
-            self._submit()
+        return None
 
     def _fail(self, stage: Stage, quiet: Quiet, error: BaseException) -> None:
         if self.is_finished:  # that has cancelled the build
@@ -195,14 +203,7 @@ class Staged:
         _log.warning("staged build: %s; the running engine stays", stage)
 
     def _advance(self, stage: Stage, quiet: Quiet) -> None:
-        for part in self.parts:
-            part.wants_sample = True
-        refits = [part.core.refits() for part in self.parts]
-        known: dict[str, Any] = {}
-        with self.lock:
-            self._require_unwritten()
-        better = [part.better(stage.level, self.threads, quiet, self._proceed) for part in self.parts]
-        self._compare(stage, quiet, better, known, refits)
+        better, known = self._prepare(stage, quiet)
         with self.lock:
             self._follow(better, known)
             self._require_unwritten()
@@ -213,6 +214,17 @@ class Staged:
                     self._exchange(better)
                     self._report_exchange(stage)
         _log.info("staged build: %s", stage)
+
+    def _prepare(self, stage: Stage, quiet: Quiet) -> Prepared:
+        for part in self.parts:
+            part.wants_sample = True
+        refits = [part.core.refits() for part in self.parts]
+        known: dict[str, Any] = {}
+        with self.lock:
+            self._require_unwritten()
+        better = [part.better(stage.level, self.threads, quiet, self._proceed) for part in self.parts]
+        self._compare(stage, quiet, better, known, refits)
+        return better, known
 
     def _report_exchange(self, stage: Stage) -> None:
         with self._state:

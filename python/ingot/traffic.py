@@ -11,6 +11,7 @@ from contextlib import contextmanager
 _SLICE = 0.05  # seconds after which a wait looks whether it was stopped
 _SHORTEST_SLICE = 1e-4
 _FIRST_IDLE, _LONGEST_IDLE = 0.005, 1.0  # seconds without a call before a timing
+_LEAST_PATIENCE_S, _PATIENCE_TIMES = 1.0, 4  # with the wait for a pause: seconds, and times its length
 _PATIENCE = 40  # disturbed timings in sequence; with growing pauses before them, about half a minute
 
 
@@ -42,13 +43,20 @@ class Traffic:
             finally:
                 self._inside.discard(own)
 
-    def wait_for_idle(self, seconds: float, is_stopped: Callable[[], bool]) -> int:
-        """Returns `begun` after so many seconds in which no call was under way, or -1 once it is stopped."""
+    def wait_for_idle(
+        self, seconds: float, is_stopped: Callable[[], bool], most: float = float("inf")
+    ) -> int | None:
+        """Returns `begun` after so many seconds in which no call was under way, or -1 once it is stopped. None if there was no such
+        pause for `most` seconds.
+        """
+        end = self._clock() + most
         while not is_stopped():
             with self._lock:
                 remaining = self._last_end + seconds - self._clock()
                 if not self._inside and remaining <= 0:
                     return self.begun
+            if self._clock() >= end:
+                return None
             slice_s = _SLICE if self._inside else min(_SLICE, remaining)
             self._sleep(max(slice_s, _SHORTEST_SLICE))
         return -1
@@ -66,8 +74,9 @@ class StoppedError(Exception):
 class Quiet:
     """`quiet` of a build (include/ingot/build.h), and the same for timings of this package.
 
-    After each disturbed timing the next one waits for a longer pause between calls; after `patience` of them in sequence the
-    calls leave no time, and the build is cancelled.
+    After each disturbed timing the next one waits for a longer pause between calls: calls may come in bursts. Where pauses are all
+    shorter, it begins as early in one as it can. After `patience` disturbed ones in sequence the calls leave no time, and the build is
+    cancelled.
     """
 
     def __init__(
@@ -90,7 +99,12 @@ class Quiet:
         self._count_last()
         if self.is_too_busy:
             return -1
-        self._begun = self._traffic.wait_for_idle(self._idle, self._is_stopped)
+        most = max(_LEAST_PATIENCE_S, _PATIENCE_TIMES * self._idle)
+        begun = self._traffic.wait_for_idle(self._idle, self._is_stopped, most)
+        if begun is None:
+            self._idle = _FIRST_IDLE
+            begun = self._traffic.wait_for_idle(self._idle, self._is_stopped)
+        self._begun = -1 if begun is None else begun
         return self._begun
 
     def _count_last(self) -> None:

@@ -79,23 +79,20 @@ void ProgramTimer::run(Context& context) { context.run(arguments_, {find_output,
 
 double ProgramTimer::time(Context& context, int runs) {
   using Clock = std::chrono::steady_clock;
-  const auto start = Clock::now();
-  for (int i = 0; i < runs; ++i) run(context);
-  context.synchronize();
-  const auto end = Clock::now();
-  quiet_.check();
-  return std::chrono::duration<double, std::micro>(end - start).count() / runs;
+  return quiet_.undisturbed([&] {
+    const auto start = Clock::now();
+    for (int i = 0; i < runs; ++i) run(context);
+    context.synchronize();
+    return std::chrono::duration<double, std::micro>(Clock::now() - start).count() / runs;
+  });
 }
 
+// Few runs at once, so that a run of others waits for those at most and disturbs no more than their timing.
 double ProgramTimer::microseconds(const Program& main) {
-  Context context(engine_->variant(with_main(*data_, main)));
-  return quiet_.undisturbed([&] { return least_microseconds(context); });
-}
-
-double ProgramTimer::least_microseconds(Context& context) {
   constexpr int kFirstRuns = 3, kMostSeries = 6, kLeastSeries = 3;  // the first runs plan, record and warm up
   constexpr double kSeries = 3e3, kAll = 100e3;                     // microseconds
   constexpr double kMostRuns = 50;
+  Context context(engine_->variant(with_main(*data_, main)));
   double least = time(context, 1);
   if (least < kSeries) time(context, kFirstRuns - 1);
   least = std::min(least, time(context, 1));
@@ -109,13 +106,21 @@ std::vector<double> ProgramTimer::step_microseconds(const Program& main) {
   constexpr double kAll = 100e3;  // microseconds
   constexpr int kLeastRuns = 3, kMostRuns = 20;
   Context context(engine_->variant(with_main(*data_, main)));
+  const int runs = std::clamp(static_cast<int>(kAll / time(context, 1)), kLeastRuns, kMostRuns);
+  std::vector<double> times;
+  for (int i = 0; i < runs; ++i) {
+    const std::vector<double> more = steps_of_a_run(context);
+    if (times.empty()) times = more;
+    for (size_t step = 0; step < more.size(); ++step) times[step] = std::min(times[step], more[step]);
+  }
+  return times;
+}
+
+std::vector<double> ProgramTimer::steps_of_a_run(Context& context) {
   return quiet_.undisturbed([&] {
-    context.set_profiling(false);
-    const double first = time(context, 1);
     context.set_profiling(true);  // starts over
-    const int runs = std::clamp(static_cast<int>(kAll / first), kLeastRuns, kMostRuns);
-    for (int i = 0; i < runs; ++i)
-      time(context, 1);  // so that a run of others waits for one of these at most
+    run(context);
+    context.synchronize();
     std::vector<double> times;
     for (const int64_t nanoseconds : context.step_nanoseconds())
       times.push_back(static_cast<double>(nanoseconds) / 1e3);

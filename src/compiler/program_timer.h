@@ -30,7 +30,7 @@ class ProgramTimer {
   void place_arguments(const EngineData& data);
   void run(Context& context);
   double time(Context& context, int runs);  // microseconds of one of them
-  double least_microseconds(Context& context);
+  std::vector<double> steps_of_a_run(Context& context);
   static void* find_output(void* timer, size_t index, DType dtype, std::span<const int64_t> shape,
                            size_t bytes);
 

@@ -20,28 +20,18 @@ class Quiet {
   // `callback` may be empty: nothing disturbs.
   explicit Quiet(QuietCallback callback) : callback_(std::move(callback)) {}
 
-  // The result of a `time()` during which no run began. Throws UserError INGOT-U010 if the caller cancels.
+  // The result of the first `time()` during which no run began. Throws UserError INGOT-U010 if the caller
+  // cancels.
   template <typename Time>
   auto undisturbed(const Time& time) {
     while (true) {
-      begun_ = ask(true);
-      try {
-        auto result = time();
-        check();
-        return result;
-      } catch (const Disturbed&) {
-      }
+      const int64_t begun = ask(true);
+      auto result = time();
+      if (ask(false) == begun) return result;
     }
   }
 
-  // For a `time` that takes long: gives it up once it is disturbed.
-  void check() {
-    if (ask(false) != begun_) throw Disturbed{};
-  }
-
  private:
-  struct Disturbed {};
-
   int64_t ask(bool waits) const {
     const int64_t begun = callback_ ? callback_(waits) : 0;
     if (begun < 0) throw UserError("INGOT-U010", "the build was cancelled");
@@ -49,7 +39,6 @@ class Quiet {
   }
 
   QuietCallback callback_;
-  int64_t begun_ = 0;
 };
 
 }  // namespace ingot::core

@@ -24,6 +24,7 @@ import mesh_checks
 import one_program_checks
 import pytest
 import shard_checks
+import staged_checks
 import torch
 import torch.distributed as dist
 import torch.distributed._functional_collectives as funcol
@@ -341,6 +342,7 @@ IN_FOLDERS = {
     "branches": branch_checks.check,
     "one_checkpoint_for_all_ranks": shard_checks.check,
 }
+check_staged_builds = staged_checks.check
 OF_TWO = [
     *IN_FOLDERS,
     *(name[6:] for name in globals() if name.startswith("check_")),  # a failure of the group comes last
@@ -351,6 +353,7 @@ OF_FOUR = [
     "block_by_hand",
     *IN_FOLDERS,
     "a_mesh_of_groups",
+    "staged_builds",
     "groups_of_some_ranks",
 ]
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import ingot
 import pytest
@@ -98,6 +99,33 @@ def test_pauses_get_longer_while_calls_disturb_and_end_at_some_point() -> None:
     assert quiet(True) == quiet(False) == -1, "a build is cancelled"
 
 
+def test_pauses_that_are_all_short_are_used_from_their_beginning() -> None:
+    """A call of 0.1 s begins 0.1 s after the one before has ended: a timing of 0.08 s fits in between if it begins early enough."""
+    clock = Clock()
+    traffic = traffic_of(clock)
+    running: list[Any] = []
+
+    def go_to(end: float) -> None:
+        """Time passes, in which calls begin and end."""
+        while clock.now < end:
+            slot = round((clock.now - 100.0) * 1e3) // 100
+            if slot % 2 == 0 and not running:
+                running.append(traffic.call())
+                running[0].__enter__()
+            elif slot % 2 == 1 and running:
+                running.pop().__exit__(None, None, None)
+            clock.now = round(clock.now + 1e-3, 6)
+
+    clock.sleep = lambda seconds: go_to(clock.now + seconds)
+    traffic = Traffic(clock, clock.sleep)
+    quiet = Quiet(traffic)
+    quiet._idle = 0.16  # after some disturbed ones
+    for _ in range(3):
+        quiet.undisturbed(lambda: go_to(clock.now + 0.08))
+    assert clock.now < 105
+    assert not quiet.is_too_busy
+
+
 def test_an_undisturbed_timing_makes_pauses_short_again() -> None:
     clock = Clock()
     traffic = traffic_of(clock)
@@ -173,7 +201,7 @@ def test_a_module_that_is_never_idle_keeps_its_engine(monkeypatch: pytest.Monkey
     class Busy(Traffic):
         """Calls begin all the time."""
 
-        def wait_for_idle(self, seconds: float, is_stopped: object) -> int:
+        def wait_for_idle(self, seconds: float, is_stopped: object, most: float = 0.0) -> int:
             self.begun += 1
             return self.begun - 1
 
