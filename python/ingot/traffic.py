@@ -95,6 +95,8 @@ class Quiet:
             return -1
         if not waits:
             self._is_disturbed = self._traffic.begun != self._begun
+            if not self._is_disturbed:
+                self._in_sequence, self._idle = 0, _FIRST_IDLE
             return self._traffic.begun
         self._count_last()
         if self.is_too_busy:
@@ -109,7 +111,6 @@ class Quiet:
 
     def _count_last(self) -> None:
         if not self._is_disturbed:
-            self._in_sequence, self._idle = 0, _FIRST_IDLE
             return
         self._is_disturbed = False
         self.discarded += 1

@@ -21,7 +21,8 @@ class ProgramTimer {
   ProgramTimer(const EngineData& engine, Host& host, int gpu, QuietCallback quiet);
 
   // `main` differs from the engine's main program in its launches only. Microseconds of a run: the least of
-  // some series of runs. What is enqueued on a device is timed to its end.
+  // some series of runs, or beside runs of others the sum of its steps. What is enqueued on a device is timed
+  // to its end.
   double microseconds(const Program& main);
   // Of each step alone: devices finish it before the next begins.
   std::vector<double> step_microseconds(const Program& main);
@@ -31,6 +32,8 @@ class ProgramTimer {
   void run(Context& context);
   double time(Context& context, int runs);  // microseconds of one of them
   std::vector<double> steps_of_a_run(Context& context);
+  bool runs_in_pauses() const { return memory_ == nullptr && !quiet_.is_alone(); }
+  std::vector<double> steps_in_pauses(Context& context);
   static void* find_output(void* timer, size_t index, DType dtype, std::span<const int64_t> shape,
                            size_t bytes);
 

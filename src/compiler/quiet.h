@@ -25,10 +25,19 @@ class Quiet {
   template <typename Time>
   auto undisturbed(const Time& time) {
     while (true) {
-      const int64_t begun = ask(true);
+      wait();
       auto result = time();
-      if (ask(false) == begun) return result;
+      if (ask(false) == begun_) return result;
     }
+  }
+
+  bool is_alone() const { return !callback_; }
+  void wait() { begun_ = ask(true); }
+  // Whether no run began since the last answer. If one did, waits until none is under way.
+  bool was_undisturbed() {
+    if (ask(false) == begun_) return true;
+    wait();
+    return false;
   }
 
  private:
@@ -39,6 +48,7 @@ class Quiet {
   }
 
   QuietCallback callback_;
+  int64_t begun_ = 0;
 };
 
 }  // namespace ingot::core

@@ -192,7 +192,9 @@ bool Context::is_usable() const {
                              [](const auto& bound) { return bound.group->is_usable(); });
 }
 
-void Context::set_profiling(bool on) { state_->profile = on ? std::make_unique<StepProfile>() : nullptr; }
+void Context::set_profiling(bool on, std::function<bool()> counts) {
+  state_->profile = on ? std::make_unique<StepProfile>(std::move(counts)) : nullptr;
+}
 
 void Context::set_observer(const StepObserver* observer) { state_->observer = observer; }
 

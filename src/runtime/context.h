@@ -2,6 +2,7 @@
 // Context: what one thread needs to run an engine. Cheap; two runs of one context never overlap.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -77,11 +78,13 @@ class Context {
   Memory memory() const;
 
   // Times each step of later runs; enabling it again starts over. While disabled, it costs nothing.
-  void set_profiling(bool on);
+  // `counts`: StepProfile::Judge, of an engine on the host, for `step_nanoseconds`.
+  void set_profiling(bool on, std::function<bool()> counts = {});
   // Measurements since the sizes last changed, as JSON (runtime/step_profile.h). Takes some milliseconds to
   // measure the machine's limits.
   std::string profile() const;
-  // The shortest time of each step of the main program, in nanoseconds; nothing if nothing was profiled.
+  // The shortest time of each step of the main program, in nanoseconds, the largest number if none counted;
+  // nothing if nothing was profiled.
   std::vector<int64_t> step_nanoseconds() const;
 
   // Shows the values of later runs as they are computed; null: no longer. Borrowed.

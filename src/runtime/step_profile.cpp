@@ -157,7 +157,7 @@ void StepProfile::begin_run(const Executable& executable, const RunPlan& plan) {
 
 void StepProfile::add(size_t step, Clock::time_point start, Clock::time_point end) {
   steps_[step].start = nanoseconds(start - start_);
-  steps_[step].last = nanoseconds(end - start);
+  steps_[step].last = !counts_ || counts_() ? nanoseconds(end - start) : kDisturbed;
 }
 
 void StepProfile::add(size_t first, Clock::time_point start, std::span<const int64_t> nanoseconds) {

@@ -3,8 +3,12 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
+#include <functional>
+#include <limits>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "runtime/loaded_backends.h"
@@ -18,6 +22,11 @@ namespace ingot::core {
 class StepProfile {
  public:
   using Clock = std::chrono::steady_clock;
+  // Called after each step of the main program: whether its time counts, or something disturbed it.
+  using Judge = std::function<bool()>;
+  static constexpr int64_t kDisturbed = std::numeric_limits<int64_t>::max();  // in place of a time
+
+  explicit StepProfile(Judge counts = {}) : counts_(std::move(counts)) {}
 
   void begin_run(const Executable& executable, const RunPlan& plan);
   void add(size_t step, Clock::time_point start, Clock::time_point end);
@@ -32,7 +41,7 @@ class StepProfile {
   // "share" (of all steps), "operations", "bytes", "roof_share" (null if unknown), "start_ns", "last_ns" (of
   // the last run)}]}. UserError INGOT-U340 if nothing ran.
   std::string json(const EngineData& data, const LoadedBackends& backends, ThreadPool& pool) const;
-  // The shortest time of each step; nothing if nothing ran.
+  // The shortest time of each step, or kDisturbed; nothing if nothing ran.
   std::vector<int64_t> least_nanoseconds() const;
 
  private:
@@ -43,6 +52,7 @@ class StepProfile {
   };
   void start_over(const Executable& executable, const RunPlan& plan);
 
+  Judge counts_;              // may be empty
   std::vector<int64_t> key_;  // of the plan
   SymbolValues sizes_;
   std::vector<StepRecord> steps_;

@@ -24,22 +24,6 @@ TEST(Quiet, RepeatsWhatARunDisturbed) {
   EXPECT_EQ(asked, (std::vector<bool>{true, false, true, false, true, false}));
 }
 
-TEST(Quiet, GivesUpALongTimingOnceItIsDisturbed) {
-  int64_t begun = 0;
-  Quiet quiet([&](bool) { return begun; });
-  int series = 0, timings = 0;
-  quiet.undisturbed([&] {
-    ++timings;
-    for (int i = 0; i < 4; ++i) {
-      if (++series == 2) ++begun;
-      quiet.check();
-    }
-    return 0;
-  });
-  EXPECT_EQ(timings, 2);
-  EXPECT_EQ(series, 6) << "two of the first timing, and all of the second";
-}
-
 TEST(Quiet, TheCallerMayCancel) {
   Quiet quiet([](bool waits) { return waits ? int64_t{0} : int64_t{-1}; });
   EXPECT_THROW(quiet.undisturbed([] { return 0; }), UserError);

@@ -9,7 +9,7 @@ from typing import Any
 import ingot
 import pytest
 import torch
-from ingot import background
+from ingot import background, staging
 from ingot.staged_part import Better, StagedPart, times_of
 from ingot.staging import Staged
 from ingot.traffic import Quiet, StoppedError, Traffic
@@ -218,3 +218,29 @@ def test_a_module_that_is_never_idle_keeps_its_engine(monkeypatch: pytest.Monkey
     assert states == [(1, "ran"), (3, "runs"), (5, "is not taken")], "level 3 times nothing"
     assert "calls left no time for timings" in str(module.report)
     assert isinstance(module._staged, Staged)
+
+
+def test_only_the_run_that_a_call_disturbed_is_timed_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Calls leave pauses for single runs, and none for all runs of a program."""
+
+    class Alternating(Traffic):
+        """A call begins during every second timing."""
+
+        timings = 0
+
+        def wait_for_idle(self, seconds: float, is_stopped: object, most: float = 0.0) -> int:
+            before = self.begun
+            self.timings += 1
+            self.begun += self.timings % 2
+            return before
+
+    monkeypatch.setattr(background, "TRAFFIC", Alternating())
+    monkeypatch.setattr(background, "_lower_priority", lambda: None)
+    monkeypatch.setattr(staging, "_SLOWER", float("inf"))
+    x, model = torch.randn(8, 64), torch.nn.Linear(64, 64).eval()
+    with torch.no_grad():
+        module = ingot.compile(model, inputs=[x], staged=True, engine_cache_dir="off")
+        module(x)
+        assert module.wait_until_tuned(120)
+    assert [(stage.level, stage.state) for stage in module.report.stages] == [(3, "ran"), (5, "runs")]
+    assert module.report.builds[0]["tuning"]["timed"] > 0
