@@ -25,6 +25,7 @@ from ingot.refitting import have_equal_bytes, module_values, refit_core, refit_e
 from ingot.reporting import Report
 from ingot.same_program import refuse_another_program
 from ingot.staged_part import StagedPart
+from ingot.views import in_storage_order, storage_order
 from ingot.weight_names import Names, is_asked_for, tied_names, unread_names, with_tied
 
 
@@ -32,6 +33,17 @@ def mutated_names(program: ExportedProgram) -> set[str | None]:
     """The buffers, parameters and arguments that a call of the program changes."""
     users = OutputKind.USER_OUTPUT
     return {spec.target for spec in program.graph_signature.output_specs if spec.kind is not users}
+
+
+def eager_orders(program: ExportedProgram) -> dict[int, list[int]]:
+    """The storage orders that results have in eager, by their positions, where they differ from dense ones."""
+    output = next(node for node in program.graph.nodes if node.op == "output").args[0]
+    specs = program.graph_signature.output_specs
+    users = [v for v, spec in zip(output, specs, strict=True) if spec.kind is OutputKind.USER_OUTPUT]
+    orders = {
+        k: storage_order(v.meta.get("val")) for k, v in enumerate(users) if isinstance(v, torch.fx.Node)
+    }
+    return {k: order for k, order in orders.items() if order is not None}
 
 
 def argument_names(program: ExportedProgram) -> list[str]:
@@ -82,6 +94,7 @@ class CompiledModule(torch.nn.Module):
         self.compiled = compiled
         self._specs = program.call_spec  # torch creates a class at each access
         named = with_tuples(self._specs.out_spec)
+        self.orders = eager_orders(program)  # the results of a whole engine are dense
         self._result = (
             None if named == self._specs.out_spec else self._specs.out_spec
         )  # where engines return plain tuples
@@ -223,7 +236,15 @@ class CompiledModule(torch.nn.Module):
         if self._whole is None:
             return self._hybrid(args, kwargs)
         result = self._whole(*args, **kwargs)
-        return result if self._result is None else self.rebuild(_pytree.tree_leaves(result))
+        if self._result is None and not self.orders:
+            return result
+        return self.rebuild(self.ordered(_pytree.tree_leaves(result)))
+
+    def ordered(self, leaves: list) -> list:
+        """The flat results of a whole engine in the memory format that eager gives them."""
+        for k, order in self.orders.items():
+            leaves[k] = in_storage_order(leaves[k], order)
+        return leaves
 
     forward = __call__
 

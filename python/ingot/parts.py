@@ -166,20 +166,21 @@ def _engine_of(
 
 
 def forget_orders(split: GraphModule) -> None:
-    """Only torch depends on strides: between engines, and for the caller, results are dense."""
+    """Only torch and the caller depend on strides: between engines, results are dense."""
     for node in [node for node in split.graph.nodes if node.op == "call_module"]:
         part = split.get_submodule(str(node.target))
         if not isinstance(part, PartEngine):
             continue
         results = {0: node} if part.returns_one else {user.args[1]: user for user in node.users}
         readers = {
-            k: [user for user in result.users if user.op == "call_module"] for k, result in results.items()
+            k: [user for user in result.users if user.op in ("call_module", "output")]
+            for k, result in results.items()
         }
         part.orders = {
             k: order
             for k, order in part.orders.items()
             if any(
-                not isinstance(split.get_submodule(str(user.target)), PartEngine)
+                user.op == "output" or not isinstance(split.get_submodule(str(user.target)), PartEngine)
                 for user in readers.get(k, [])
             )
         }

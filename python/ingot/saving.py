@@ -224,11 +224,11 @@ class _WholeModule(_Carrier):
     def __init__(self, module: CompiledModule) -> None:
         super().__init__(module)
         self.call = _EngineCall(module.compiled.engines[0])
-        self.rebuild = module.engine.rebuild
+        self.rebuild, self.ordered = module.engine.rebuild, module.ordered
         self.weights: dict[str, int] = {}
 
     def call_model(self, args: tuple, kwargs: dict[str, Any]) -> Any:
-        return self.rebuild(self.call(torch.utils._pytree.tree_leaves((args, kwargs))))
+        return self.rebuild(self.ordered(self.call(torch.utils._pytree.tree_leaves((args, kwargs)))))
 
 
 def carrier_of(module: CompiledModule) -> _Carrier:

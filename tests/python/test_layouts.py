@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from pathlib import Path
 
 import ingot
 import lacking
@@ -195,3 +196,27 @@ def test_what_follows_a_graph_break_sees_eagers_strides() -> None:
     torch._dynamo.reset()
     image = torch.randn(2, 3, 4, 5).to(memory_format=torch.channels_last)
     torch.testing.assert_close(torch.compile(Broken(), backend="ingot")(image), Broken()(image))
+
+
+class _KeepsFormat(nn.Module):
+    def __init__(self, in_torch: bool) -> None:
+        super().__init__()
+        self.in_torch = in_torch
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        y = torch.relu(x)
+        if self.in_torch:
+            y = torch.special.bessel_y0(y.abs() + 1)  # Ingot has no such operator
+        return torch.relu(y) * 2, y.sum((2, 3)), (y + 1).permute(0, 2, 3, 1)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("in_torch", [False, True])
+def test_compiled_modules_keep_eagers_memory_format(in_torch: bool, tmp_path: Path) -> None:
+    model = _KeepsFormat(in_torch).eval()
+    image = torch.randn(2, 3, 4, 5).to(memory_format=torch.channels_last)
+    compiled = ingot.compile(model, inputs=[image], ir="dynamo")
+    ingot.save(compiled, str(tmp_path / "format.ingot"))
+    for module in (compiled, ingot.load(str(tmp_path / "format.ingot"))):
+        for actual, eager in zip(module(image), model(image), strict=True):
+            torch.testing.assert_close(actual, eager, check_stride=True)
