@@ -19,6 +19,8 @@ import sys
 from collections import defaultdict, deque
 from collections.abc import Iterable
 
+os.environ["CUDA_VISIBLE_DEVICES"] = ""  # children are forked: CUDA cannot be used in them
+
 import torch
 from operator_database import DTYPES, LONG_DTYPES, SLICE_DTYPES, Outcome, operators
 from operator_workers import Piece, Work, report, run
