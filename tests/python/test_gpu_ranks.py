@@ -179,6 +179,7 @@ def one_program(rank: int) -> None:
     import uneven_models
 
     torch.manual_seed(4)
+    torch.set_default_device("cuda")  # also of what the models make themselves
     cases = [(model, [x]) for model, x in uneven_models.cases(rank, RANKS)]
     x, y = torch.randn(2 * RANKS + 2, 3), torch.randn(2, 2 * RANKS + 6)
     cases.append((one_program_checks.Positions(rank, RANKS), [x, y]))

@@ -16,7 +16,7 @@ namespace {
 // reduction, dtype and source, elements, bytes, bytes by rank...}, and a call of a library {5, the call, its
 // number, a, b, bias, added, result, workspace}.
 constexpr size_t kHeader = 3, kCopy = 4, kWait = 2, kMap = 2 + kMapSizes;
-constexpr size_t kCollective = 8, kLibrary = 9;
+constexpr size_t kCollective = 8, kLibrary = 10;
 enum Word : uint64_t { kCopyWord, kFetchWord, kWaitWord, kMarkWord, kCollectiveWord, kLibraryWord };
 constexpr uint64_t kOneMap = 1 << 16;  // in the third word
 
@@ -57,15 +57,21 @@ void CallList::add_library_call(const PreparedCall& call, uint64_t number,
                                 const PreparedCall::Arguments& own) {
   words_.insert(words_.end(), {kLibraryWord, address(&call), number});
   for (const void* each : {own.a, own.b, own.bias, own.added}) words_.push_back(address(each));
-  words_.insert(words_.end(), {address(own.result), address(own.workspace)});
+  words_.insert(words_.end(), {address(own.result), address(own.workspace), address(own.library)});
 }
 
 // No kernel behind it starts early: nothing says when the library's kernels let it.
 void CallList::enqueue_library_call(const Driver& driver, const uint64_t* words, Handle stream) {
   const RelaxedCapture relaxed(driver);  // the library's code may be loaded at its first use
   const auto at = [&](size_t i) { return reinterpret_cast<void*>(words[i]); };
-  reinterpret_cast<const PreparedCall*>(words[1])->enqueue(
-      {.a = at(3), .b = at(4), .bias = at(5), .added = at(6), .result = at(7), .workspace = at(8)}, stream);
+  reinterpret_cast<const PreparedCall*>(words[1])->enqueue({.a = at(3),
+                                                            .b = at(4),
+                                                            .bias = at(5),
+                                                            .added = at(6),
+                                                            .result = at(7),
+                                                            .workspace = at(8),
+                                                            .library = at(9)},
+                                                           stream);
 }
 
 void CallList::add_use(NcclGroup& group, const DeviceCollective& own, Way way) {

@@ -8,6 +8,7 @@
 
 #include <fmt/core.h>
 
+#include "backends/cuda/execute/capture_mode.h"
 #include "backends/cuda/images/architecture.h"
 #include "support/error.h"
 
@@ -121,10 +122,12 @@ Device::Device(const Driver& driver, int index) : driver_(driver), index_(index)
 
 std::shared_ptr<std::byte> Device::allocate(size_t bytes) {
   const CurrentContext current = enter();
+  const RelaxedCapture relaxed(driver_);
   Address memory = 0;
   check(driver_, driver_.allocate(&memory, std::max<size_t>(bytes, 1)), "cuMemAlloc");
   return {reinterpret_cast<std::byte*>(memory), [this](std::byte* data) {
             const CurrentContext own = enter();
+            const RelaxedCapture ending(driver_);
             driver_.free(address(data));
           }};
 }
@@ -133,6 +136,7 @@ std::shared_ptr<std::byte> Device::allocate(size_t bytes) {
 void Device::copy(std::byte* to, const std::byte* from, size_t bytes) {
   if (bytes == 0) return;
   const CurrentContext current = enter();
+  const RelaxedCapture relaxed(driver_);
   check(driver_, driver_.copy_on(address(to), address(from), bytes, copies_), "cuMemcpyAsync");
   check(driver_, driver_.synchronize(copies_), "cuStreamSynchronize");
 }
@@ -140,11 +144,13 @@ void Device::copy(std::byte* to, const std::byte* from, size_t bytes) {
 std::shared_ptr<std::byte> Device::allocate_pinned(size_t bytes) {
   constexpr unsigned kPortableAndMapped = 3;
   const CurrentContext current = enter();
+  const RelaxedCapture relaxed(driver_);
   void* memory = nullptr;
   check(driver_, driver_.allocate_host(&memory, std::max<size_t>(bytes, 1), kPortableAndMapped),
         "cuMemHostAlloc");
   return {static_cast<std::byte*>(memory), [this](std::byte* data) {
             const CurrentContext own = enter();
+            const RelaxedCapture ending(driver_);
             driver_.free_host(data);
           }};
 }

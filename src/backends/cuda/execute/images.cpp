@@ -7,6 +7,7 @@
 
 #include <fmt/core.h>
 
+#include "backends/cuda/execute/capture_mode.h"
 #include "backends/cuda/execute/libraries.h"
 #include "backends/cuda/execute/library_errors.h"
 #include "backends/cuda/images/architecture.h"
@@ -42,6 +43,7 @@ std::span<const std::byte> code_for(const Image& image, const Device& device) {
 Handle load_function(const Image& image, std::span<const std::byte> code, Images& images) {
   constexpr int kMostDynamicShared = 8, kStaticShared = 1;
   const Driver& driver = images.device.driver();
+  const RelaxedCapture relaxed(driver);
   Handle module = nullptr, function = nullptr;
   check(driver, driver.load_module(&module, code.data()), "cuModuleLoadData");
   images.may_overlap =

@@ -25,7 +25,11 @@ bool is_empty(const Launch& launch, std::span<const int64_t> sizes) {
 
 }  // namespace
 
-PreparedCall::Arguments LibraryCalls::arguments_of(const KernelCall& call, void* workspace) {
+LibraryCalls::~LibraryCalls() {
+  if (convolutions_ != nullptr) LibraryPlans::of(device_).return_convolutions(convolutions_);
+}
+
+PreparedCall::Arguments LibraryCalls::arguments_of(const KernelCall& call, void* workspace) const {
   const auto& constants = call.launch->constants;
   const auto at = [&](size_t position) -> void* {
     return constants[position] < 0 ? nullptr : call.buffers[static_cast<size_t>(constants[position])];
@@ -36,7 +40,8 @@ PreparedCall::Arguments LibraryCalls::arguments_of(const KernelCall& call, void*
           .bias = at(kLibraryBias),
           .added = at(kLibraryAdded),
           .result = at(kLibraryResult),
-          .workspace = workspace};
+          .workspace = workspace,
+          .library = names_operands ? convolutions_ : nullptr};
 }
 
 const LibraryPlans::Planned* LibraryCalls::prepare(const KernelCall& call) {
@@ -47,7 +52,9 @@ const LibraryPlans::Planned* LibraryCalls::prepare(const KernelCall& call) {
   Last& last = last_[call.launch];
   if (last.planned != nullptr && last.alignment == alignment && std::ranges::equal(last.sizes, sizes))
     return last.planned;
-  const LibraryPlans::Planned planned = LibraryPlans::of(device_).plan(*call.launch, sizes, alignment);
+  LibraryPlans& plans = LibraryPlans::of(device_);
+  if (is_convolution(*call.launch) && convolutions_ == nullptr) convolutions_ = plans.take_convolutions();
+  const LibraryPlans::Planned planned = plans.plan(*call.launch, sizes, alignment);
   last = {{sizes.begin(), sizes.end()}, alignment, &kept_.try_emplace(planned.number, planned).first->second};
   return last.planned;
 }

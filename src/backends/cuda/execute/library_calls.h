@@ -16,11 +16,14 @@ namespace ingot::core::cuda {
 class LibraryCalls {
  public:
   explicit LibraryCalls(const Device& device) : device_(device) {}
+  LibraryCalls(const LibraryCalls&) = delete;
+  LibraryCalls& operator=(const LibraryCalls&) = delete;
+  ~LibraryCalls();
 
   // The plan of a valid launch, which lives until `clear`; null if there is nothing to compute. DeviceError
   // INGOT-D405.
   const LibraryPlans::Planned* prepare(const KernelCall& call);
-  static PreparedCall::Arguments arguments_of(const KernelCall& call, void* workspace);
+  PreparedCall::Arguments arguments_of(const KernelCall& call, void* workspace) const;
 
   bool is_full() const { return kept_.size() >= kMostKept; }
   void clear();
@@ -34,6 +37,7 @@ class LibraryCalls {
   };
 
   const Device& device_;
+  Handle convolutions_ = nullptr;                   // opened for the first of them
   std::map<uint64_t, LibraryPlans::Planned> kept_;  // by number
   std::unordered_map<const Launch*, Last> last_;    // of each step: most calls have the sizes of the last one
 };

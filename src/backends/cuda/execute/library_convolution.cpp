@@ -93,6 +93,7 @@ std::optional<CudnnDescriptor> LibraryConvolution::make_plan(const CudnnDescript
 }
 
 void LibraryConvolution::enqueue(const Arguments& own, Handle stream) const {
+  const std::scoped_lock lock(handle_.mutex);
   std::vector<int64_t> ids;
   std::vector<const void*> pointers;
   const auto add = [&](TensorId id, const void* pointer) {
@@ -110,9 +111,8 @@ void LibraryConvolution::enqueue(const Arguments& own, Handle stream) const {
            pointers.data())
       .set(CudnnAttribute::kPackWorkspace, AttributeType::kPointer, own.workspace)
       .finalize();
-  const std::scoped_lock lock(handle_.mutex);
-  check(library_, library_.set_stream(handle_.handle, stream), "cudnnSetStream");
-  check(library_, library_.execute(handle_.handle, plan_->handle(), pack.handle()), "cudnnBackendExecute");
+  check(library_, library_.set_stream(own.library, stream), "cudnnSetStream");
+  check(library_, library_.execute(own.library, plan_->handle(), pack.handle()), "cudnnBackendExecute");
 }
 
 }  // namespace ingot::core::cuda

@@ -54,6 +54,27 @@ LibraryPlans::Planned LibraryPlans::plan(const Launch& launch, std::span<const i
   return planned_.emplace(std::move(key), std::move(planned)).first->second;
 }
 
+Handle LibraryPlans::take_convolutions() {
+  const char* reason = nullptr;
+  const Cudnn* library = find_cudnn(&reason);
+  if (library == nullptr) throw_no_library(kCudnn, reason);
+  const std::scoped_lock lock(mutex_);
+  if (!unused_.empty()) {
+    const Handle handle = unused_.back();
+    unused_.pop_back();
+    return handle;
+  }
+  const RelaxedCapture relaxed(device_.driver());
+  Handle handle = nullptr;
+  check(*library, library->create(&handle), "creation of a handle");
+  return handle;
+}
+
+void LibraryPlans::return_convolutions(Handle handle) {
+  const std::scoped_lock lock(mutex_);
+  unused_.push_back(handle);
+}
+
 std::shared_ptr<const PreparedCall> LibraryPlans::make(const Launch& launch, std::span<const int64_t> sizes,
                                                        int64_t alignment) {
   const char* reason = nullptr;

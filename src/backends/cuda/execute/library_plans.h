@@ -30,6 +30,11 @@ class LibraryPlans {
   // With the device's context current.
   Planned plan(const Launch& launch, std::span<const int64_t> sizes, int64_t alignment);
 
+  // A handle of cuDNN, for one queue alone: it crashes where streams that are captured and others take turns
+  // with one. DeviceError INGOT-D405.
+  Handle take_convolutions();
+  void return_convolutions(Handle handle);
+
  private:
   struct OpenLibrary {
     LibraryHandle handle;
@@ -44,7 +49,8 @@ class LibraryPlans {
 
   const Device& device_;
   std::mutex mutex_;
-  OpenLibrary products_, convolutions_;
+  OpenLibrary products_, convolutions_;  // for planning, and for products
+  std::vector<Handle> unused_;           // of cuDNN
   uint64_t next_ = 0;
   std::map<std::vector<int64_t>, Planned> planned_;
 };

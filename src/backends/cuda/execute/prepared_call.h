@@ -20,6 +20,7 @@ class PreparedCall {
   struct Arguments {
     const void *a, *b, *bias, *added;  // of a convolution x and the weight
     void *result, *workspace;
+    Handle library;  // of the queue alone, where the library has one to enqueue with
   };
 
   PreparedCall() = default;

@@ -206,8 +206,7 @@ void CudaQueue::list_collective(const Images& images, const KernelCall& call) {
 void CudaQueue::list_library_call(const KernelCall& call) {
   const LibraryPlans::Planned* planned = library_.prepare(call);
   if (planned == nullptr) return;
-  calls_.add_library_call(*planned->call, planned->number,
-                          LibraryCalls::arguments_of(call, scratch_.reserve(0)));
+  calls_.add_library_call(*planned->call, planned->number, library_.arguments_of(call, scratch_.reserve(0)));
 }
 
 // The plans of many shapes go with the graphs that refer to them; not if a caller's graphs may.
