@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import copy
+from pathlib import Path
 
 import ingot
 import pytest
@@ -103,6 +104,29 @@ def test_captured_engines_keep_the_memory_that_they_use() -> None:
         for rows in (8, 8, 8, 4096, 4096, 8, 1000, 1000, 8, 4096):
             x = torch.randn(rows, 64, device="cuda")
             torch.testing.assert_close(graphs(x), model(x), rtol=1e-4, atol=1e-4)
+
+
+@needs_gpu
+@pytest.mark.parametrize("loaded", [False, True], ids=["built", "loaded"])
+def test_first_calls_may_be_captured(tmp_path: Path, loaded: bool) -> None:
+    """Contexts, memory and weights come while torch captures; larger inputs need more memory later."""
+    model = torch.nn.Sequential(torch.nn.Linear(32, 64), torch.nn.Softmax(1), torch.nn.Linear(64, 8)).eval()
+    sizes = {0: torch.export.Dim("rows", min=1, max=512)}
+    program = torch.export.export(model, (torch.randn(4, 32),), dynamic_shapes=(sizes,))
+    engine = ingot.build(program, device=f"cuda:{architecture()}", engine_cache_dir="off")
+    if loaded:
+        engine.save(str(tmp_path / "model.ingot"))
+        engine = ingot.Engine.load(str(tmp_path / "model.ingot"))
+    graphs, results = [], []
+    inputs = [torch.randn(rows, 32, device="cuda") for rows in (3, 500)]
+    for x in inputs:
+        graphs.append(torch.cuda.CUDAGraph())
+        with torch.cuda.graph(graphs[-1]):
+            results.append(engine(x))
+    for graph in graphs:
+        graph.replay()
+    for x, result in zip(inputs, results, strict=True):
+        torch.testing.assert_close(result.cpu(), model(x.cpu()), rtol=2e-5, atol=2e-5)
 
 
 @needs_gpu

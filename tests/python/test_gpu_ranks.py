@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -25,24 +26,23 @@ def test_two_gpus(check: str) -> None:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    ranks = [
-        subprocess.Popen(
-            [sys.executable, __file__, check, "rank"],
-            env={**os.environ, "RANK": str(rank), "WORLD_SIZE": str(RANKS), "MASTER_ADDR": "127.0.0.1",
-                 "MASTER_PORT": str(port), "NCCL_NVLS_ENABLE": "0"},
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        for rank in range(RANKS)
-    ]  # fmt: skip
-    try:
-        output, _ = ranks[0].communicate(timeout=300)
-        assert ranks[0].returncode == 0, output
-        if check in ("killed", "stopped"):
-            return
-        output, _ = ranks[1].communicate(timeout=60)
-        assert ranks[1].returncode == 0, output
-    finally:
-        for process in ranks:
-            process.kill()
+    with tempfile.TemporaryFile("w+") as log:  # children of a rank that ended may hold a pipe open
+        ranks = [
+            subprocess.Popen(
+                [sys.executable, __file__, check, "rank"],
+                env={**os.environ, "RANK": str(rank), "WORLD_SIZE": str(RANKS), "MASTER_ADDR": "127.0.0.1",
+                     "MASTER_PORT": str(port), "NCCL_NVLS_ENABLE": "0"},
+                stdout=log, stderr=subprocess.STDOUT)
+            for rank in range(RANKS)
+        ]  # fmt: skip
+        try:
+            for rank in ranks[:1] if check in ("killed", "stopped") else ranks:
+                status = rank.wait(timeout=300)
+                log.seek(0)
+                assert status == 0, log.read()
+        finally:
+            for rank in ranks:
+                rank.kill()
 
 
 def collectives(rank: int) -> None:

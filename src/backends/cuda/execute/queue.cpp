@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "backends/cuda/execute/capture_mode.h"
 #include "backends/cuda/images/library_call.h"
 #include "backends/cuda/kernel_abi.h"
 #include "support/error.h"
@@ -128,8 +129,10 @@ bool CudaQueue::time(const CallSpan& span, std::span<int64_t> nanoseconds) {
   return true;
 }
 
+// A call that is captured waits for earlier ones where it needs more memory.
 std::optional<CallFailure> CudaQueue::wait() {
   const CurrentContext current = device_.enter();
+  const RelaxedCapture relaxed(device_.driver());
   check(device_.driver(), device_.driver().synchronize(last_stream_), "cuStreamSynchronize");
   for (const Group& each : groups_) each.own->require_intact();
   return take_failure();
@@ -212,6 +215,7 @@ void CudaQueue::list_library_call(const KernelCall& call) {
 // The plans of many shapes go with the graphs that refer to them; not if a caller's graphs may.
 void CudaQueue::limit_library_calls() {
   if (!library_.is_full() || recorded_ > 0) return;
+  const RelaxedCapture relaxed(device_.driver());
   check(device_.driver(), device_.driver().synchronize(last_stream_), "cuStreamSynchronize");
   graphs_.clear();
   library_.clear();
