@@ -72,6 +72,8 @@ ContextHandle Session::acquire() {
     ContextHandle context = std::move(idle_.back());
     idle_.pop_back();
     if (ingot_context_is_usable(context.get()) != 0) return context;  // else a group of ranks has failed
+    const nb::gil_scoped_release no_gil;                              // its end may wait for the device
+    context.context.reset();
   }
   ingot_context* context = nullptr;
   const std::shared_ptr<ingot_engine> engine = engine_;
@@ -95,7 +97,10 @@ ContextHandle Session::acquire() {
 void Session::set_groups(BoundGroups groups) {
   const auto turn = take_turn();
   groups_ = std::make_shared<const BoundGroups>(std::move(groups));
-  idle_.clear();
+  std::vector<ContextHandle> old;
+  old.swap(idle_);
+  const nb::gil_scoped_release no_gil;
+  for (ContextHandle& each : old) each.context.reset();
 }
 
 void Session::release(ContextHandle context) {

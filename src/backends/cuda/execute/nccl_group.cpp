@@ -5,6 +5,9 @@
 #include <array>
 #include <chrono>
 #include <cstdlib>
+#include <future>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include <fmt/core.h>
@@ -23,6 +26,7 @@ using Kind = DeviceCollective::Kind;
 constexpr std::chrono::milliseconds kLook{20};      // between looks at work that goes on
 constexpr std::chrono::milliseconds kReason{1000};  // for the group to say why NCCL failed
 constexpr std::chrono::microseconds kPoll{20};
+constexpr std::chrono::milliseconds kAbort{500};  // that the end of a communicator usually needs less than
 
 int nccl_type(DType dtype) {
   switch (dtype) {
@@ -95,9 +99,7 @@ void NcclGroup::meet(uint64_t program) {
   reason_ = first_refusal(outcomes);
   if (peer_reason_.empty()) peer_reason_ = first_peer_refusal(outcomes);
   if (!reason_.empty() || !peer_reason_.empty()) peers_ = nullptr;
-  if (reason_.empty()) return;
-  if (communicator_ != nullptr) nccl_->abort(communicator_);
-  communicator_ = nullptr;
+  if (!reason_.empty()) abort();
 }
 
 // Why this rank cannot reach the memory of the others; "": it can.
@@ -178,8 +180,24 @@ void NcclGroup::end(std::string_view code, const std::string& text) {
   code_ = code;
   text_ = text.empty() ? "the group has ended" : text;
   if (peers_ != nullptr) peers_->end();
-  if (communicator_ != nullptr) nccl_->abort(communicator_);
-  communicator_ = nullptr;
+  abort();
+}
+
+// Ends the work of the GPU at once, but may return no earlier than the graphs that NCCL is part of are gone:
+// nobody waits for that.
+void NcclGroup::abort() {
+  if (communicator_ == nullptr) return;
+  std::promise<void> ended;
+  std::future<void> end = ended.get_future();
+  const BlockedSignals blocked;
+  std::thread thread([&nccl = *nccl_, communicator = std::exchange(communicator_, nullptr),
+                      promise = std::move(ended)]() mutable {
+    nccl.abort(communicator);
+    promise.set_value();
+  });
+  name_thread(thread, "ingot-nccl-end");
+  thread.detach();
+  end.wait_for(kAbort);
 }
 
 void NcclGroup::throw_failure() {

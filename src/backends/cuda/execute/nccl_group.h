@@ -69,6 +69,7 @@ class NcclGroup final : public DeviceGroup {
   void run_watcher();
   void look(std::unique_lock<std::mutex>& lock);
   void end(std::string_view code, const std::string& text);
+  void abort();
   std::string problem_of(int result) const;
 
   Communicator* group_;  // null once it is gone
