@@ -6,6 +6,7 @@
 #include "backends/cpu/compile/llvm/elements.h"
 #include "backends/cpu/compile/templates/matrix_tile.h"
 #include "backends/cpu/compile/templates/scaffold.h"
+#include "backends/cpu/compile/templates/scaled_products.h"
 #include "backends/cpu/compile/templates/target.h"
 
 namespace ingot::core::cpu {
@@ -28,6 +29,11 @@ bool may_convert_loads(const PanelProblem& problem) {
 }
 int64_t converted_bytes(const PanelProblem& problem) {
   return may_convert_panels(problem) ? steps_of(problem) * converted_tile(problem.tile).step_bytes() : 0;
+}
+
+int64_t scaled_bytes(const PanelProblem& problem, CpuFeatures features) {
+  if (!problem.scales || !may_convert_loads(problem)) return 0;
+  return ScaledProducts::scratch_bytes(problem.tile, *problem.scales, problem.count, features);
 }
 
 int64_t table_bytes(const PanelProblem& problem) {
@@ -90,7 +96,7 @@ class PanelKernel {
     if (may_convert_panels(problem)) of_converted_.emplace(make(converted_tile(problem.tile)));
     if (of_converted_ && !may_convert_loads(problem)) return;
     if (problem.scales)
-      of_scaled_.emplace(scaffold_.code, problem.tile, *problem.scales, problem.count, bounds.rows);
+      of_scaled_.emplace(scaffold_, problem.tile, *problem.scales, problem.count, bounds.rows);
     else
       of_stored_.emplace(make(problem.tile));
   }
@@ -103,6 +109,7 @@ class PanelKernel {
     llvm::Value* block = tiles_a_block(tiles);
     converted_panel_ = stack_array(builder_, builder_.getInt64Ty(), 1, sizeof(int64_t));
     builder_.CreateStore(number(-1), converted_panel_);
+    if (of_scaled_) of_scaled_->begin(scaffold_.buffers[0], rows, rows_scratch());
     for_each_packed_tile([&](llvm::Value* place) { builder_.CreateStore(number(-1), place); });
     begin_matrices(builder_, problem_.tile);
     scaffold_.for_each_item([&](llvm::Value* item) { emit_item(place_of(item, tiles, block), rows); });
@@ -114,7 +121,7 @@ class PanelKernel {
   llvm::Value* number(int64_t value) { return scaffold_.number(value); }
   int64_t count() const { return problem_.count / problem_.tile.group(); }  // steps of a segment
 
-  // Scratch: sums, table of row pointers, converted panel, packed rows, extra.
+  // Scratch: sums, table of row pointers, converted panel, packed rows, extra, rows in fixed point.
   RowRequest request(llvm::Value* row, llvm::Value* rows, llvm::Value* group) {
     const int64_t table = problem_.tile.sums_bytes();
     return {builder_,
@@ -125,7 +132,11 @@ class PanelKernel {
             group,
             scaffold_.scratch(table),
             stored_type(builder_, problem_.tile.a),
-            scaffold_.scratch(after_table() + converted_bytes(problem_) + packed_bytes(problem_))};
+            scaffold_.scratch(extra_start())};
+  }
+  int64_t extra_start() const { return after_table() + converted_bytes(problem_) + packed_bytes(problem_); }
+  llvm::Value* rows_scratch() {
+    return scaffold_.scratch(round_up(extra_start() + problem_.extra_bytes, 64));
   }
   int64_t after_table() const { return problem_.tile.sums_bytes() + table_bytes(problem_); }
   llvm::Value* converted() { return scaffold_.scratch(after_table()); }
@@ -268,7 +279,7 @@ class PanelKernel {
     };
     auto with_stored = [&] {
       if (of_stored_) return call(*of_stored_, stored);
-      of_scaled_->call(builder_, a.rows, a.table, scaled_panel(place.panel), scaffold_.scratch(0));
+      of_scaled_->call(a.rows, a.table, scaled_panel(place.panel), scaffold_.scratch(0));
     };
     if (!of_converted_) return with_stored();
     if (!of_stored_ && !of_scaled_) return with_converted();
@@ -294,7 +305,7 @@ class PanelKernel {
   Scaffold scaffold_;
   Builder& builder_;
   std::optional<TileFunctions> of_stored_, of_converted_;  // by the panels that they read
-  std::optional<ScaledTileFunctions> of_scaled_;           // in place of of_stored_
+  std::optional<ScaledProducts> of_scaled_;                // in place of of_stored_
   EpilogueFunction epilogue_;
   llvm::Value* converted_panel_ = nullptr;  // on the stack: which one is in scratch; -1: none
 };
@@ -311,7 +322,8 @@ TemplateKernel plan_panels(PanelProblem problem, const std::string& key, const T
   plan.launch.item_cost = std::max(depth * tile.columns() * tile.rows / tile.products_a_nanosecond(),
                                    depth * tile.columns() / (4 * tile.group()));
   plan.launch.scratch_bytes = tile.sums_bytes() + table_bytes(problem) + converted_bytes(problem) +
-                              packed_bytes(problem) + problem.extra_bytes;
+                              packed_bytes(problem) + problem.extra_bytes +
+                              scaled_bytes(problem, features_of(target));
   plan.tactic = name(problem.tactic, tile);
   plan.key = fmt::format("{} {} {} rows {} segments {} count {} groups {} columns {} dim {} {}", problem.name,
                          to_string(tile), plan.tactic, problem.rows.to_string(), problem.segments,

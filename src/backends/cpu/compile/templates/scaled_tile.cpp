@@ -1,80 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cpu/compile/templates/scaled_tile.h"
 
-#include <llvm/IR/IntrinsicsX86.h>
-
 #include "backends/cpu/compile/llvm/elements.h"
+#include "backends/cpu/compile/templates/panel_reader.h"
 
 namespace ingot::core::cpu {
 namespace {
-
-constexpr int64_t kFetchedAhead = 4096;  // bytes, as for plain tiles
-
-// Elements of a column that are loaded together: a word of 32 bits of those that are packed.
-int elements_together(const TileShape& tile) { return tile.b == DType::kU4 ? 8 : 1; }
-
-// Reads panels.
-struct PanelReader {
-  Builder& builder;
-  const TileShape& tile;
-  const BlockScales& scales;
-
-  llvm::Value* number(int64_t value) const { return builder.getInt64(static_cast<uint64_t>(value)); }
-  llvm::Value* byte_at(llvm::Value* pointer, llvm::Value* offset) const {
-    return builder.CreateGEP(builder.getInt8Ty(), pointer, offset);
-  }
-  llvm::Type* vector() const {
-    return llvm::FixedVectorType::get(builder.getFloatTy(), static_cast<unsigned>(tile.lanes));
-  }
-  llvm::Value* splat(double value) const { return llvm::ConstantFP::get(vector(), value); }
-  bool is_packed() const { return tile.b == DType::kU4; }
-  // A register has room for the values of all codes of four bits, without the offset of zero points.
-  bool looks_up() const { return is_packed() && tile.lanes == 16; }
-
-  // Vector `v` of the elements of depth `k`, as f32; of packed ones the words that begin there.
-  llvm::Value* load(llvm::Value* panel, llvm::Value* k, int v) const {
-    llvm::Value* row = byte_at(panel, builder.CreateNSWMul(k, number(tile.step_bytes())));
-    const int64_t bytes = tile.step_bytes() / tile.vectors * elements_together(tile);
-    llvm::Value* place = builder.CreateConstGEP1_64(builder.getInt8Ty(), row, v * bytes);
-    return is_packed() ? load_lanes(builder, DType::kI32, place, tile.lanes)
-                       : load_as_float(builder, tile.b, place, tile.lanes);
-  }
-
-  // Element `i` of each lane of what `load` returned. The look-up ignores the bits above an element's four.
-  llvm::Value* element(llvm::Value* loaded, int i) const {
-    if (!is_packed()) return loaded;
-    llvm::Value* code = builder.CreateLShr(loaded, 4 * i);
-    if (looks_up())
-      return builder.CreateIntrinsic(llvm::Intrinsic::x86_avx512_permvar_sf_512, {}, {values(), code});
-    return builder.CreateSIToFP(builder.CreateAnd(code, 15), vector());
-  }
-  llvm::Value* values() const {
-    std::vector<llvm::Constant*> result;
-    for (int64_t code = 0; code < tile.lanes; ++code)
-      result.push_back(
-          llvm::ConstantFP::get(builder.getFloatTy(), static_cast<double>(code - scales.offset)));
-    return llvm::ConstantVector::get(result);
-  }
-
-  // Vector `v` of the parameters of a block.
-  llvm::Value* of_block(DType stored, llvm::Value* parameters, llvm::Value* block, int v) const {
-    llvm::Value* place =
-        byte_at(parameters, builder.CreateNSWMul(block, number(row_bytes(stored, tile.columns()))));
-    return builder.CreateConstGEP1_64(builder.getInt8Ty(), place, v * row_bytes(stored, tile.lanes));
-  }
-  llvm::Value* scale(const ScaledPanel& panel, llvm::Value* block, int v) const {
-    return load_as_float(builder, scales.scale, of_block(scales.scale, panel.scales, block, v), tile.lanes);
-  }
-  // What is to be subtracted of the elements of a block; null: nothing.
-  llvm::Value* center(const ScaledPanel& panel, llvm::Value* block, int v) const {
-    const int64_t offset = looks_up() ? 0 : scales.offset;
-    llvm::Value* numbers = splat(static_cast<double>(offset));
-    if (!scales.zero_point) return offset == 0 ? nullptr : numbers;
-    llvm::Value* place = of_block(*scales.zero_point, panel.zero_points, block, v);
-    return builder.CreateFAdd(load_as_float(builder, *scales.zero_point, place, tile.lanes), numbers);
-  }
-  bool has_centers() const { return scales.zero_point || (scales.offset != 0 && !looks_up()); }
-};
 
 // Emits the body of one microkernel.
 struct ScaledTileBody {
@@ -82,6 +13,7 @@ struct ScaledTileBody {
   TileShape tile;  // with the rows of this function
   int64_t depth;
   ScaledPanel panel;
+  bool centers_elements;           // rather than sums
   std::vector<llvm::Value*> rows;  // of A
 
   using Sums = std::vector<llvm::Value*>;
@@ -109,22 +41,28 @@ struct ScaledTileBody {
                                        builder().CreateLoad(builder().getFloatTy(), place_in_row(row, k)));
   }
 
-  Sums step(llvm::Value* k, std::span<llvm::Value* const> before) const {
+  Sums step(llvm::Value* k, std::span<llvm::Value* const> before, const Sums& centers) const {
     Sums sums(before.begin(), before.end());
     const int together = elements_together(tile);
     for (int64_t first = 0; first < depth_per_step(); first += together) {
       Sums loaded;
       for (int v = 0; v < tile.vectors; ++v)
         loaded.push_back(reader.load(panel.numbers, builder().CreateNSWAdd(k, reader.number(first)), v));
-      for (int i = 0; i < together; ++i) multiply(loaded, i, k, first + i, sums);
+      for (int i = 0; i < together; ++i) multiply(centered(loaded, i, centers), k, first + i, sums);
     }
     return sums;
   }
 
-  // Adds the products of depth `k` + `ahead`, whose elements are the i-th of what was loaded.
-  void multiply(const Sums& loaded, int i, llvm::Value* k, int64_t ahead, Sums& sums) const {
+  // The i-th elements of what was loaded, less the centers, if there are any.
+  Sums centered(const Sums& loaded, int i, const Sums& centers) const {
     Sums elements;
     for (llvm::Value* each : loaded) elements.push_back(reader.element(each, i));
+    for (size_t v = 0; v < centers.size(); ++v) elements[v] = builder().CreateFSub(elements[v], centers[v]);
+    return elements;
+  }
+
+  // Adds the products of depth `k` + `ahead`.
+  void multiply(const Sums& elements, llvm::Value* k, int64_t ahead, Sums& sums) const {
     for (int row = 0; row < tile.rows; ++row) {
       llvm::Value* a = spread(row, builder().CreateNSWAdd(k, reader.number(ahead)));
       for (int v = 0; v < tile.vectors; ++v) {
@@ -134,22 +72,21 @@ struct ScaledTileBody {
     }
   }
 
-  void prefetch(llvm::Value* block) const {
-    const int64_t bytes = reader.scales.block * tile.step_bytes();
-    llvm::Value* ahead = builder().CreateNSWAdd(builder().CreateNSWMul(block, reader.number(bytes)),
-                                                reader.number(kFetchedAhead));
-    for (int64_t line = 0; line < bytes; line += kCacheLine)
-      prefetch_line(builder(),
-                    reader.byte_at(panel.numbers, builder().CreateNSWAdd(ahead, reader.number(line))), 3);
+  Sums centers_of(llvm::Value* block) const {
+    Sums centers;
+    for (int v = 0; centers_elements && reader.has_centers() && v < tile.vectors; ++v)
+      centers.push_back(reader.center(panel, block, v));
+    return centers;
   }
 
-  // Accumulators of one block without its scale and zero point: [rows][vectors].
-  Sums block_sums(llvm::Value* begin) const {
+  // Accumulators of one block without its scale: [rows][vectors].
+  Sums block_sums(llvm::Value* block, llvm::Value* begin) const {
+    const Sums centers = centers_of(block);
     const Sums none(static_cast<size_t>(chains()) * tile.rows * tile.vectors, reader.splat(0));
     llvm::Value* end = builder().CreateNSWAdd(begin, reader.number(reader.scales.block));
-    Sums sums =
-        emit_carrying_loop(builder(), begin, end, depth_per_step(), none,
-                           [&](llvm::Value* k, std::span<llvm::Value* const> now) { return step(k, now); });
+    Sums sums = emit_carrying_loop(
+        builder(), begin, end, depth_per_step(), none,
+        [&](llvm::Value* k, std::span<llvm::Value* const> now) { return step(k, now, centers); });
     const size_t own = static_cast<size_t>(tile.rows) * tile.vectors;
     for (size_t i = own; i < sums.size(); ++i) sums[i % own] = builder().CreateFAdd(sums[i % own], sums[i]);
     sums.resize(own);
@@ -172,7 +109,7 @@ struct ScaledTileBody {
 
   // sum(a (q - z)) is sum(a q) - z sum(a): a subtraction per block and column, none per element.
   void subtract_centers(llvm::Value* block, llvm::Value* begin, Sums& sums) const {
-    if (!reader.has_centers()) return;
+    if (centers_elements || !reader.has_centers()) return;
     for (int row = 0; row < tile.rows; ++row) {
       llvm::Value* minus = builder().CreateFNeg(sum_of_row(row, begin));
       for (int v = 0; v < tile.vectors; ++v) {
@@ -183,10 +120,10 @@ struct ScaledTileBody {
   }
 
   Sums add_block(llvm::Value* block, std::span<llvm::Value* const> before) const {
-    prefetch(block);
+    reader.prefetch(panel, block, reader.scales.block);
     Sums totals(before.begin(), before.end());
     llvm::Value* begin = builder().CreateNSWMul(block, reader.number(reader.scales.block));
-    Sums sums = block_sums(begin);
+    Sums sums = block_sums(block, begin);
     subtract_centers(block, begin, sums);
     for (size_t i = 0; i < totals.size(); ++i) {
       llvm::Value* scale = reader.scale(panel, block, static_cast<int>(i) % tile.vectors);
@@ -213,14 +150,15 @@ bool has_scaled_tiles(const TileShape& tile, const BlockScales& scales) {
 }
 
 ScaledTileFunctions::ScaledTileFunctions(Code& code, const TileShape& tile, const BlockScales& scales,
-                                         int64_t depth, std::optional<int64_t> all_rows)
+                                         int64_t depth, std::optional<int64_t> all_rows, Centering centering)
     : row_counts_(tile_row_counts(tile, all_rows)) {
   llvm::LLVMContext& context = *code.context;
   llvm::Type* pointer = llvm::PointerType::get(context, 0);
   auto* type = llvm::FunctionType::get(llvm::Type::getVoidTy(context),
                                        {pointer, pointer, pointer, pointer, pointer}, false);
+  const std::string name = centering == Centering::kSums ? "scaled_tile_" : "scaled_tile_of_any_";
   for (const int rows : row_counts_) {
-    llvm::Function* function = create_function(code, type, "scaled_tile_" + std::to_string(rows));
+    llvm::Function* function = create_function(code, type, name + std::to_string(rows));
     function->addFnAttr(llvm::Attribute::NoInline);
     Builder builder(llvm::BasicBlock::Create(context, "entry", function));
     TileShape part = tile;
@@ -229,6 +167,7 @@ ScaledTileFunctions::ScaledTileFunctions(Code& code, const TileShape& tile, cons
                         part,
                         depth,
                         {function->getArg(1), function->getArg(2), function->getArg(3)},
+                        centering == Centering::kElements,
                         {}};
     for (int row = 0; row < rows; ++row)
       body.rows.push_back(
@@ -241,15 +180,9 @@ ScaledTileFunctions::ScaledTileFunctions(Code& code, const TileShape& tile, cons
 
 void ScaledTileFunctions::call(Builder& builder, llvm::Value* rows, llvm::Value* table,
                                const ScaledPanel& panel, llvm::Value* sums) const {
-  std::function<void(size_t)> choose = [&](size_t i) {
-    auto invoke = [&] {
-      builder.CreateCall(functions_[i], {table, panel.numbers, panel.scales, panel.zero_points, sums});
-    };
-    if (i + 1 == row_counts_.size()) return invoke();
-    emit_if(builder, builder.CreateICmpSGT(rows, builder.getInt64(row_counts_[i + 1])), invoke,
-            [&] { choose(i + 1); });
-  };
-  choose(0);
+  call_for_rows(builder, row_counts_, rows, [&](size_t i) {
+    builder.CreateCall(functions_[i], {table, panel.numbers, panel.scales, panel.zero_points, sums});
+  });
 }
 
 void dequantize_panel(Scaffold& scaffold, const TileShape& tile, const BlockScales& scales, int64_t depth,

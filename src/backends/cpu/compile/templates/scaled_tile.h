@@ -32,6 +32,9 @@ struct ScaledPanel {
   llvm::Value *numbers, *scales, *zero_points;
 };
 
+// Where zero points are subtracted: sum(a (q - z)) is sum(a q) - z sum(a) unless an element of A is infinite.
+enum class Centering { kSums, kElements };
+
 // Scales are loaded by whole vectors of them.
 bool has_scaled_tiles(const TileShape& tile, const BlockScales& scales);
 
@@ -39,7 +42,7 @@ class ScaledTileFunctions {
  public:
   // `tile`: b is the dtype of the numbers.
   ScaledTileFunctions(Code& code, const TileShape& tile, const BlockScales& scales, int64_t depth,
-                      std::optional<int64_t> rows);
+                      std::optional<int64_t> rows, Centering centering);
 
   // Computes sums [rows][NR] for `rows` rows; `table` holds a pointer to each row of A.
   void call(Builder& builder, llvm::Value* rows, llvm::Value* table, const ScaledPanel& panel,

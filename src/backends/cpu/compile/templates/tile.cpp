@@ -264,17 +264,11 @@ TileFunctions::TileFunctions(Code& code, TileShape shape, TileOperand operand, c
 }
 
 void TileFunctions::call(Builder& builder, llvm::Value* rows, const TileCall& call) const {
-  std::function<void(size_t)> choose = [&](size_t i) {
-    auto invoke = [&] {
-      builder.CreateCall(functions_[i], {call.a, call.stride, call.segments, call.count, call.b, call.sums,
-                                         call.next != nullptr ? call.next : call.b,
-                                         call.next != nullptr ? call.next_stride : builder.getInt64(0)});
-    };
-    if (i + 1 == row_counts_.size()) return invoke();
-    emit_if(builder, builder.CreateICmpSGT(rows, builder.getInt64(row_counts_[i + 1])), invoke,
-            [&] { choose(i + 1); });
-  };
-  choose(0);
+  call_for_rows(builder, row_counts_, rows, [&](size_t i) {
+    builder.CreateCall(functions_[i], {call.a, call.stride, call.segments, call.count, call.b, call.sums,
+                                       call.next != nullptr ? call.next : call.b,
+                                       call.next != nullptr ? call.next_stride : builder.getInt64(0)});
+  });
 }
 
 }  // namespace ingot::core::cpu

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads panels of weights with a scale, and maybe a zero point, per block of the depth.
+#pragma once
+
+#include "backends/cpu/compile/templates/scaled_tile.h"
+
+namespace ingot::core::cpu {
+
+// Elements of a column that are loaded together: a word of 32 bits of those that are packed.
+inline int elements_together(const TileShape& tile) { return tile.b == DType::kU4 ? 8 : 1; }
+
+struct PanelReader {
+  Builder& builder;
+  const TileShape& tile;
+  const BlockScales& scales;
+
+  llvm::Value* number(int64_t value) const { return builder.getInt64(static_cast<uint64_t>(value)); }
+  llvm::Value* byte_at(llvm::Value* pointer, llvm::Value* offset) const {
+    return builder.CreateGEP(builder.getInt8Ty(), pointer, offset);
+  }
+  llvm::Type* vector() const {
+    return llvm::FixedVectorType::get(builder.getFloatTy(), static_cast<unsigned>(tile.lanes));
+  }
+  llvm::Value* splat(double value) const { return llvm::ConstantFP::get(vector(), value); }
+  bool is_packed() const { return tile.b == DType::kU4; }
+  // A register has room for the values of all codes of four bits, without the offset of zero points.
+  bool looks_up() const { return is_packed() && tile.lanes == 16; }
+
+  // Vector `v` of the elements of depth `k`, as f32; of packed ones the words that begin there.
+  llvm::Value* load(llvm::Value* panel, llvm::Value* k, int v) const;
+  // Element `i` of each lane of what `load` returned.
+  llvm::Value* element(llvm::Value* loaded, int i) const;
+
+  llvm::Value* scale(const ScaledPanel& panel, llvm::Value* block, int v) const;
+  llvm::Value* zero_point(const ScaledPanel& panel, llvm::Value* block, int v) const;
+  // What is to be subtracted from the elements of a block; null: nothing.
+  llvm::Value* center(const ScaledPanel& panel, llvm::Value* block, int v) const;
+  bool has_centers() const { return scales.zero_point || (scales.offset != 0 && !looks_up()); }
+  // Fetches the block's share of what follows the panel's next kilobytes.
+  void prefetch(const ScaledPanel& panel, llvm::Value* block, int64_t elements) const;
+
+ private:
+  llvm::Value* values() const;
+  llvm::Value* of_block(DType stored, llvm::Value* parameters, llvm::Value* block, int v) const;
+};
+
+}  // namespace ingot::core::cpu
