@@ -154,7 +154,7 @@ void replace(Graph& graph, Node* node, const std::vector<Tensor>& results, Rewri
 
 Graph fold_constants(Graph graph, Rewrites& rewrites) {
   for (Node* node : graph.node_list()) {
-    if (node->literal != nullptr && elements(node->results[0]) <= kMostElements &&
+    if (node->literal != nullptr && node->results[0]->type.layout.is_row_major() &&
         is_one_number(*node->literal)) {
       replace(graph, node, {*node->literal}, rewrites);
     } else if (is_foldable(*node)) {

@@ -72,6 +72,35 @@ def test_engines_compute_what_the_quantized_program_says(method: str, smoothing:
     assert text.count("integer_linear") == 1
 
 
+class Products(nn.Module):
+    """Layers as GPT-2 writes them, with matrices [inputs, outputs], and one of many columns."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.matrix = nn.Parameter(torch.randn(32, 48) / 6)
+        self.bias = nn.Parameter(torch.randn(48))
+        self.shared = nn.Parameter(torch.randn(48, 48) / 7)
+        self.head = nn.Linear(48, 20000, bias=False)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = torch.relu(torch.addmm(self.bias, x.view(-1, 32), self.matrix))
+        y = (y @ self.shared).relu() @ self.shared
+        z = torch.addmm(self.bias, y, self.shared, beta=2)  # not a layer
+        return self.head(y + 0.1 * z)
+
+
+def test_products_with_matrices_are_layers() -> None:
+    model = Products().eval()
+    data = [torch.randn(2, 5, 32, generator=torch.Generator().manual_seed(i)) for i in range(4)]
+    program = ingot.quantize(model, data)
+    compiled = check(program, model, data[0], 0.1)
+    assert ingot.report(compiled).precisions == {"u8 with weights of i8": 4}
+    assert not any(value.shape == (32, 48) and value.is_floating_point() for value in program.buffers())
+    kept = ingot.quantize(model, data, keep_precision="addmm")
+    assert ingot.report(ingot.compile(kept, inputs=[data[0]])).precisions == {"u8 with weights of i8": 3}
+
+
 def test_one_scale_for_each_weight() -> None:
     model = Net().eval()
     program = ingot.quantize(model, batches(), weights="per_tensor")

@@ -23,6 +23,7 @@ from ingot.quantization import (
     calibration,
     calibration_cache,
     insertion,
+    linear_layers,
     sites,
     smoothing,
     stored_weights,
@@ -94,6 +95,7 @@ def quantize(
         options["activations"] = activations
     identity = "" if activations == "none" else calibration_cache.digest(module, options)
     batch_norms.fold(module)
+    linear_layers.restore(module)
     kept = [keep_precision] if isinstance(keep_precision, str) else keep_precision
     found = sites.find(module, kept, None if form is None else form.fits, halves=activations == "none")
     if activations != "none":
