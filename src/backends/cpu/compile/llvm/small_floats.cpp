@@ -72,10 +72,9 @@ llvm::Value* narrow_to_byte(Builder& builder, llvm::Value* value, const Format& 
   return bits.truncated(builder.CreateOr(result, sign), 8);
 }
 
-// LLVM divides halves by instructions for them where there are any, but those of f32 are faster.
-llvm::Value* keep_division(Builder& builder, llvm::Value* value) {
-  const auto* operation = llvm::dyn_cast<llvm::BinaryOperator>(value);
-  if (operation == nullptr || operation->getOpcode() != llvm::Instruction::FDiv) return value;
+// LLVM moves comparisons, choices, rounding and divisions of floats to the halves that they came from, or
+// become; where processors have no such instructions, it takes vectors apart for them.
+llvm::Value* keep_wide(Builder& builder, llvm::Value* value) {
   return builder.CreateIntrinsic(llvm::Intrinsic::arithmetic_fence, {value->getType()}, {value});
 }
 
@@ -83,13 +82,14 @@ llvm::Value* keep_division(Builder& builder, llvm::Value* value) {
 
 llvm::Value* half_to_float(Builder& builder, llvm::Value* bits) {
   llvm::Type* half = Bits::shaped(bits->getType(), builder.getHalfTy());
-  return builder.CreateFPExt(builder.CreateBitCast(bits, half), Bits::shaped(half, builder.getFloatTy()));
+  return keep_wide(builder, builder.CreateFPExt(builder.CreateBitCast(bits, half),
+                                                Bits::shaped(half, builder.getFloatTy())));
 }
 
 llvm::Value* float_to_half(Builder& builder, llvm::Value* value) {
-  value = keep_division(builder, value);
   llvm::Type* half = Bits::shaped(value->getType(), builder.getHalfTy());
-  return builder.CreateBitCast(builder.CreateFPTrunc(value, half), Bits::shaped(half, builder.getInt16Ty()));
+  return builder.CreateBitCast(builder.CreateFPTrunc(keep_wide(builder, value), half),
+                               Bits::shaped(half, builder.getInt16Ty()));
 }
 
 llvm::Value* bfloat16_to_float(Builder& builder, llvm::Value* bits) {
