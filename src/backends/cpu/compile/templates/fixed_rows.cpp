@@ -10,8 +10,8 @@
 namespace ingot::core::cpu {
 namespace {
 
-constexpr int kLanes = 16;
-constexpr uint32_t kInfinity = 0x7f800000;
+constexpr int kRegisterLanes = 16;
+constexpr uint32_t kInfinityBits = 0x7f800000;
 
 llvm::Value* magnitude(Builder& builder, llvm::Value* value, int lanes) {
   llvm::Type* bits = stored_type(builder, DType::kI32, lanes);
@@ -30,16 +30,16 @@ struct BlockWriter {
 
   Values load(llvm::Value* from) const {
     Values result;
-    for (int64_t k = 0; k < fixed.block; k += kLanes)
+    for (int64_t k = 0; k < fixed.block; k += kRegisterLanes)
       result.push_back(load_lanes(builder, DType::kF32,
-                                  builder.CreateConstGEP1_64(builder.getFloatTy(), from, k), kLanes));
+                                  builder.CreateConstGEP1_64(builder.getFloatTy(), from, k), kRegisterLanes));
     return result;
   }
 
   llvm::Value* largest(const Values& numbers) const {
     llvm::Value* result = nullptr;
     for (llvm::Value* each : numbers) {
-      llvm::Value* size = magnitude(builder, each, kLanes);
+      llvm::Value* size = magnitude(builder, each, kRegisterLanes);
       result = result == nullptr ? size : builder.CreateBinaryIntrinsic(llvm::Intrinsic::umax, result, size);
     }
     return builder.CreateIntMaxReduce(result);
@@ -49,7 +49,7 @@ struct BlockWriter {
     constexpr uint32_t kEvenAsSet = 4;  // rounding as the processor is set: to even
     return builder.CreateIntrinsic(
         llvm::Intrinsic::x86_avx512_mask_cvtps2dq_512, {},
-        {value, llvm::Constant::getNullValue(stored_type(builder, DType::kI32, kLanes)),
+        {value, llvm::Constant::getNullValue(stored_type(builder, DType::kI32, kRegisterLanes)),
          builder.getInt16(0xffff), builder.getInt32(kEvenAsSet)});
   }
 
@@ -58,7 +58,7 @@ struct BlockWriter {
   std::array<llvm::Value*, kDigits> digits(llvm::Value* numbers) const {
     std::array<llvm::Value*, kDigits> result{};
     for (llvm::Value*& digit : result) {
-      digit = builder.CreateTrunc(numbers, stored_type(builder, DType::kI8, kLanes));
+      digit = builder.CreateTrunc(numbers, stored_type(builder, DType::kI8, kRegisterLanes));
       llvm::Value* half = llvm::ConstantInt::get(numbers->getType(), 128);
       numbers = builder.CreateAShr(builder.CreateAdd(numbers, half), 8);
     }
@@ -66,14 +66,14 @@ struct BlockWriter {
   }
 
   llvm::Value* in_words(const std::array<llvm::Value*, kDigits>& digits) const {
-    std::vector<int> pairs(size_t{2} * kLanes), order;
-    for (int i = 0; i < 2 * kLanes; ++i) pairs[i] = i;
+    std::vector<int> pairs(size_t{2} * kRegisterLanes), order;
+    for (int i = 0; i < 2 * kRegisterLanes; ++i) pairs[i] = i;
     llvm::Value* low = builder.CreateShuffleVector(digits[0], digits[1], pairs);
     llvm::Value* high = builder.CreateShuffleVector(digits[2], digits[2], pairs);
-    for (int group = 0; group < kLanes / FixedRows::kOfWords; ++group) {
+    for (int group = 0; group < kRegisterLanes / FixedRows::kOfWords; ++group) {
       for (int digit = 0; digit < kDigits; ++digit) {
         for (int i = 0; i < FixedRows::kOfWords; ++i)
-          order.push_back(digit * kLanes + group * FixedRows::kOfWords + i % 4 * 2 + i / 4);
+          order.push_back(digit * kRegisterLanes + group * FixedRows::kOfWords + i % 4 * 2 + i / 4);
       }
     }
     return builder.CreateShuffleVector(low, high, order);
@@ -89,12 +89,12 @@ struct BlockWriter {
     exponent = builder.CreateBinaryIntrinsic(llvm::Intrinsic::umax, exponent, builder.getInt32(27));
     llvm::Value* unit = as_float(exponent_field(builder.CreateSub(exponent, builder.getInt32(22))));
     llvm::Value* inverse = as_float(exponent_field(builder.CreateSub(builder.getInt32(276), exponent)));
-    llvm::Value* spread = builder.CreateVectorSplat(kLanes, inverse);
+    llvm::Value* spread = builder.CreateVectorSplat(kRegisterLanes, inverse);
     llvm::Value* sum = nullptr;
     for (size_t i = 0; i < numbers.size(); ++i) {
       llvm::Value* whole = rounded(builder.CreateFMul(numbers[i], spread));
       sum = sum == nullptr ? whole : builder.CreateAdd(sum, whole);
-      const int64_t bytes = FixedRows::kGroupBytes * kLanes / FixedRows::kOfWords;
+      const int64_t bytes = FixedRows::kGroupBytes * kRegisterLanes / FixedRows::kOfWords;
       builder.CreateAlignedStore(
           in_words(digits(whole)),
           builder.CreateConstGEP1_64(builder.getInt8Ty(), to, static_cast<int64_t>(i) * bytes),
@@ -157,7 +157,7 @@ llvm::Value* write_fixed_rows(Scaffold& scaffold, const FixedRows& fixed, int64_
                               });
   };
   llvm::Value* top = emit_carrying_loop(builder, scaffold.number(0), rows, 1, none, of_row)[0];
-  return builder.CreateICmpULT(top, builder.getInt32(kInfinity));
+  return builder.CreateICmpULT(top, builder.getInt32(kInfinityBits));
 }
 
 llvm::Value* all_finite(Scaffold& scaffold, llvm::Value* from, llvm::Value* count, int lanes) {
@@ -170,7 +170,7 @@ llvm::Value* all_finite(Scaffold& scaffold, llvm::Value* from, llvm::Value* coun
         llvm::Value* numbers = load_lanes(builder, DType::kF32, scaffold.float_at(from, k), lanes);
         return std::vector{larger(builder, now[0], magnitude(builder, numbers, lanes))};
       })[0];
-  return builder.CreateICmpULT(builder.CreateIntMaxReduce(top), builder.getInt32(kInfinity));
+  return builder.CreateICmpULT(builder.CreateIntMaxReduce(top), builder.getInt32(kInfinityBits));
 }
 
 }  // namespace ingot::core::cpu

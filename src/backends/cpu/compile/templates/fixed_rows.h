@@ -26,7 +26,7 @@ struct FixedRows {
   int64_t row_bytes() const;
 };
 
-// Of a block, as f32.
+// Parameters of a block, as f32.
 enum FixedParameter : int {
   kUnit,       // 2^e
   kHighUnit,   // 65536 2^e

@@ -2,9 +2,25 @@
 // Reads panels of weights with a scale, and maybe a zero point, per block of the depth.
 #pragma once
 
-#include "backends/cpu/compile/templates/scaled_tile.h"
+#include <optional>
+
+#include "backends/cpu/compile/templates/tile.h"
 
 namespace ingot::core::cpu {
+
+// How a panel is stored: [depth][NR] numbers (u4: [depth / 8][NR] words), and for each of its scales and zero
+// points [depth / block][NR].
+struct BlockScales {
+  int64_t block = 0;
+  DType scale = DType::kF32;
+  std::optional<DType> zero_point;
+  int64_t offset = 0;  // of all zero points
+};
+
+// A panel's numbers, scales and zero points.
+struct ScaledPanel {
+  llvm::Value *numbers, *scales, *zero_points;
+};
 
 // Elements of a column that are loaded together: a word of 32 bits of those that are packed.
 inline int elements_together(const TileShape& tile) { return tile.b == DType::kU4 ? 8 : 1; }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of few rows, up to a tile, with panels that have scales: the microkernels for them, and which one
-// a call takes. Packed weights are multiplied in fixed point where the processor can. That, and zero points
-// that are subtracted from sums, need finite rows, which is looked at once per call of the kernel: others are
-// multiplied one by one, element by element.
+// Products of up to a tile of rows with panels that have scales. Packed weights are multiplied in fixed point
+// where the processor can. That, and zero points that are subtracted from sums, need finite rows, for which
+// each call of the kernel looks first: others are multiplied row by row, with zero points that are subtracted
+// from elements.
 #pragma once
 
 #include "backends/cpu/compile/templates/fixed_tile.h"

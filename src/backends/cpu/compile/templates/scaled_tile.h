@@ -11,26 +11,10 @@
 // additions do not wait for each other. For more rows than a tile, the panel is dequantized once.
 #pragma once
 
-#include <optional>
-
+#include "backends/cpu/compile/templates/panel_reader.h"
 #include "backends/cpu/compile/templates/scaffold.h"
-#include "backends/cpu/compile/templates/tile.h"
 
 namespace ingot::core::cpu {
-
-// How a panel is stored: [depth][NR] numbers (u4: [depth / 8][NR] words), and for each of its scales and zero
-// points [depth / block][NR].
-struct BlockScales {
-  int64_t block = 0;
-  DType scale = DType::kF32;
-  std::optional<DType> zero_point;
-  int64_t offset = 0;  // of all zero points
-};
-
-// A panel's numbers, scales and zero points.
-struct ScaledPanel {
-  llvm::Value *numbers, *scales, *zero_points;
-};
 
 // Where zero points are subtracted: sum(a (q - z)) is sum(a q) - z sum(a) unless an element of A is infinite.
 enum class Centering { kSums, kElements };
