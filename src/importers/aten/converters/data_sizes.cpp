@@ -140,10 +140,11 @@ Runs runs_of(Call& call, core::Value* list, const Dim& recorded) {
           emit(call, ops::subtract, {ends, starts})};
 }
 
-// Results that the caller did not ask for are empty.
+// Results that the caller did not ask for are empty: int64, though torch 2.11 records the dtype of `self` for
+// them.
 void give_or_empty(Call& call, size_t index, bool is_wanted, core::Value* value) {
   if (index >= call.result_count() || !call.node().outputs[index]) return;
-  call.give(index, is_wanted ? value : filled(call, {0}, 0, call.result_meta(index).dtype));
+  call.give(index, is_wanted ? value : filled(call, {0}, 0, DType::kI64));
 }
 
 // Slices along a dim as rows: [slices, elements of each].
