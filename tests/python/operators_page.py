@@ -74,7 +74,7 @@ def verdict(rows: list[Outcome]) -> tuple[str, str]:
     return ("partly" if missing.total() < len(counted) else "not"), reason
 
 
-def page(rows: Iterable[Outcome], note: str) -> str:
+def page(rows: Iterable[Outcome], note: str = "") -> str:
     by_dtype: dict[str, dict[str, list[Outcome]]] = defaultdict(lambda: defaultdict(list))
     for row in rows:
         by_dtype[row.dtype or "float32"][row.name].append(row)

@@ -154,6 +154,7 @@ def test_the_page_names_what_is_not_whole() -> None:
     assert "| float32 | 3 | 1 | 1 | 1 | 0 | 0 | 0 | 50.0 % |" in text
     assert "| `cdist` | partly | Ingot has no such operator |" in text
     assert "`abs`" not in text
+    assert "lists what is imported. Run on a Sunday.\n" in operators_page.page(outcomes, "Run on a Sunday.")
     narrow = [
         Outcome("abs", "int8", "0", "right"),
         Outcome("gcd", "int8", "0", "unsupported", "Ingot has no such operator"),
