@@ -156,33 +156,18 @@ bool has_fixed_tiles(const TileShape& tile, CpuFeatures features) {
 
 FixedTileFunctions::FixedTileFunctions(Code& code, const TileShape& tile, const BlockScales& scales,
                                        const FixedRows& fixed, std::optional<int64_t> all_rows)
-    : row_counts_(tile_row_counts(tile, all_rows)) {
-  llvm::LLVMContext& context = *code.context;
-  llvm::Type* pointer = llvm::PointerType::get(context, 0);
-  auto* type = llvm::FunctionType::get(llvm::Type::getVoidTy(context),
-                                       {pointer, pointer, pointer, pointer, pointer}, false);
-  for (const int rows : row_counts_) {
-    llvm::Function* function = create_function(code, type, "fixed_tile_" + std::to_string(rows));
-    function->addFnAttr(llvm::Attribute::NoInline);
-    Builder builder(llvm::BasicBlock::Create(context, "entry", function));
-    TileShape part = tile;
-    part.rows = rows;
-    FixedTileBody{{builder, tile, scales},
-                  part,
-                  fixed,
-                  function->getArg(0),
-                  {function->getArg(1), function->getArg(2), function->getArg(3)}}
-        .emit(function->getArg(4));
-    builder.CreateRetVoid();
-    functions_.push_back(function);
-  }
-}
+    : functions_(
+          code, panel_function_type(*code.context), "fixed_tile_{}", tile_row_counts(tile, all_rows),
+          [&](Builder& builder, llvm::Function& function, int rows) {
+            TileShape part = tile;
+            part.rows = rows;
+            FixedTileBody{{builder, tile, scales}, part, fixed, function.getArg(0), panel_in(function)}.emit(
+                function.getArg(4));
+          }) {}
 
 void FixedTileFunctions::call(Builder& builder, llvm::Value* rows, llvm::Value* a, const ScaledPanel& panel,
                               llvm::Value* sums) const {
-  call_for_rows(builder, row_counts_, rows, [&](size_t i) {
-    builder.CreateCall(functions_[i], {a, panel.numbers, panel.scales, panel.zero_points, sums});
-  });
+  functions_.call(builder, rows, {a, panel.numbers, panel.scales, panel.zero_points, sums});
 }
 
 }  // namespace ingot::core::cpu

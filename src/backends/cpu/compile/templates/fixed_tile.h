@@ -30,8 +30,7 @@ class FixedTileFunctions {
             llvm::Value* sums) const;
 
  private:
-  std::vector<int> row_counts_;  // in decreasing order
-  std::vector<llvm::Function*> functions_;
+  RowFunctions functions_;
 };
 
 }  // namespace ingot::core::cpu

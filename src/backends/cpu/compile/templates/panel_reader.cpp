@@ -12,6 +12,15 @@ constexpr int64_t kFetchedAhead = 4096;  // bytes, as for plain tiles
 
 }  // namespace
 
+llvm::FunctionType* panel_function_type(llvm::LLVMContext& context) {
+  const std::vector<llvm::Type*> pointers(5, llvm::PointerType::get(context, 0));
+  return llvm::FunctionType::get(llvm::Type::getVoidTy(context), pointers, false);
+}
+
+ScaledPanel panel_in(llvm::Function& microkernel) {
+  return {microkernel.getArg(1), microkernel.getArg(2), microkernel.getArg(3)};
+}
+
 llvm::Value* PanelReader::load(llvm::Value* panel, llvm::Value* k, int v) const {
   llvm::Value* row = byte_at(panel, builder.CreateNSWMul(k, number(tile.step_bytes())));
   const int64_t bytes = tile.step_bytes() / tile.vectors * elements_together(tile);

@@ -22,6 +22,10 @@ struct ScaledPanel {
   llvm::Value *numbers, *scales, *zero_points;
 };
 
+// Of a microkernel: the rows of A, the three of a panel, sums.
+llvm::FunctionType* panel_function_type(llvm::LLVMContext& context);
+ScaledPanel panel_in(llvm::Function& microkernel);
+
 // Elements of a column that are loaded together: a word of 32 bits of those that are packed.
 inline int elements_together(const TileShape& tile) { return tile.b == DType::kU4 ? 8 : 1; }
 

@@ -151,38 +151,23 @@ bool has_scaled_tiles(const TileShape& tile, const BlockScales& scales) {
 
 ScaledTileFunctions::ScaledTileFunctions(Code& code, const TileShape& tile, const BlockScales& scales,
                                          int64_t depth, std::optional<int64_t> all_rows, Centering centering)
-    : row_counts_(tile_row_counts(tile, all_rows)) {
-  llvm::LLVMContext& context = *code.context;
-  llvm::Type* pointer = llvm::PointerType::get(context, 0);
-  auto* type = llvm::FunctionType::get(llvm::Type::getVoidTy(context),
-                                       {pointer, pointer, pointer, pointer, pointer}, false);
-  const std::string name = centering == Centering::kSums ? "scaled_tile_" : "scaled_tile_of_any_";
-  for (const int rows : row_counts_) {
-    llvm::Function* function = create_function(code, type, name + std::to_string(rows));
-    function->addFnAttr(llvm::Attribute::NoInline);
-    Builder builder(llvm::BasicBlock::Create(context, "entry", function));
-    TileShape part = tile;
-    part.rows = rows;
-    ScaledTileBody body{{builder, tile, scales},
-                        part,
-                        depth,
-                        {function->getArg(1), function->getArg(2), function->getArg(3)},
-                        centering == Centering::kElements,
-                        {}};
-    for (int row = 0; row < rows; ++row)
-      body.rows.push_back(
-          builder.CreateLoad(pointer, builder.CreateConstGEP1_64(pointer, function->getArg(0), row)));
-    body.emit(function->getArg(4));
-    builder.CreateRetVoid();
-    functions_.push_back(function);
-  }
-}
+    : functions_(code, panel_function_type(*code.context),
+                 centering == Centering::kSums ? "scaled_tile_{}" : "scaled_tile_of_any_{}",
+                 tile_row_counts(tile, all_rows), [&](Builder& builder, llvm::Function& function, int rows) {
+                   TileShape part = tile;
+                   part.rows = rows;
+                   ScaledTileBody body{{builder, tile, scales},           part, depth, panel_in(function),
+                                       centering == Centering::kElements, {}};
+                   llvm::Type* pointer = builder.getPtrTy();
+                   for (int row = 0; row < rows; ++row)
+                     body.rows.push_back(builder.CreateLoad(
+                         pointer, builder.CreateConstGEP1_64(pointer, function.getArg(0), row)));
+                   body.emit(function.getArg(4));
+                 }) {}
 
 void ScaledTileFunctions::call(Builder& builder, llvm::Value* rows, llvm::Value* table,
                                const ScaledPanel& panel, llvm::Value* sums) const {
-  call_for_rows(builder, row_counts_, rows, [&](size_t i) {
-    builder.CreateCall(functions_[i], {table, panel.numbers, panel.scales, panel.zero_points, sums});
-  });
+  functions_.call(builder, rows, {table, panel.numbers, panel.scales, panel.zero_points, sums});
 }
 
 void dequantize_panel(Scaffold& scaffold, const TileShape& tile, const BlockScales& scales, int64_t depth,

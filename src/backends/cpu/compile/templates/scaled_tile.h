@@ -33,8 +33,7 @@ class ScaledTileFunctions {
             llvm::Value* sums) const;
 
  private:
-  std::vector<int> row_counts_;  // in decreasing order
-  std::vector<llvm::Function*> functions_;
+  RowFunctions functions_;
 };
 
 // Writes the panel as f32 [depth][NR].

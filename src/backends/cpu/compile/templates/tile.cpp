@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cpu/compile/templates/tile.h"
 
+#include <fmt/format.h>
 #include <llvm/IR/IntrinsicsX86.h>
 
 #include "backends/cpu/compile/llvm/elements.h"
@@ -232,43 +233,39 @@ struct TileBody {
   }
 };
 
+llvm::FunctionType* tile_type(llvm::LLVMContext& context) {
+  llvm::Type* pointer = llvm::PointerType::get(context, 0);
+  llvm::Type* number = llvm::Type::getInt64Ty(context);
+  return llvm::FunctionType::get(llvm::Type::getVoidTy(context),
+                                 {pointer, number, number, number, pointer, pointer, pointer, number}, false);
+}
+TileCall call_in(llvm::Function& function) {
+  const auto argument = [&](unsigned i) { return function.getArg(i); };
+  return {argument(0), argument(1), argument(2), argument(3),
+          argument(4), argument(5), argument(6), argument(7)};
+}
+
 }  // namespace
 
 TileFunctions::TileFunctions(Code& code, TileShape shape, TileOperand operand, const TileBounds& bounds,
                              bool prefetch)
-    : row_counts_(operand == TileOperand::kColumns ? std::vector{shape.rows}
-                                                   : tile_row_counts(shape, bounds.rows)) {
-  llvm::LLVMContext& context = *code.context;
-  llvm::Type* pointer = llvm::PointerType::get(context, 0);
-  llvm::Type* number = llvm::Type::getInt64Ty(context);
-  llvm::Type* nothing = llvm::Type::getVoidTy(context);
-  auto* type = llvm::FunctionType::get(
-      nothing, {pointer, number, number, number, pointer, pointer, pointer, number}, false);
-  for (int rows : row_counts_) {
-    std::string name = "tile_" + std::to_string(rows) + "x" + std::to_string(shape.columns());
-    llvm::Function* function = create_function(code, type, name);
-    function->addFnAttr(llvm::Attribute::NoInline);
-    Builder builder(llvm::BasicBlock::Create(context, "entry", function));
-    TileShape part = shape;
-    part.rows = rows;
-    const TileCall call{function->getArg(0), function->getArg(1), function->getArg(2), function->getArg(3),
-                        function->getArg(4), function->getArg(5), function->getArg(6), function->getArg(7)};
-    if (shape.by_matrices)
-      emit_matrix_tile(builder, part, call, prefetch);
-    else
-      TileBody{builder, part, shape.rows, operand, prefetch, code.features.has(CpuFeature::kAarch64)}.emit(
-          call, bounds);
-    builder.CreateRetVoid();
-    functions_.push_back(function);
-  }
-}
+    : functions_(
+          code, tile_type(*code.context), fmt::format("tile_{{}}x{}", shape.columns()),
+          operand == TileOperand::kColumns ? std::vector{shape.rows} : tile_row_counts(shape, bounds.rows),
+          [&](Builder& builder, llvm::Function& function, int rows) {
+            TileShape part = shape;
+            part.rows = rows;
+            const TileCall call = call_in(function);
+            if (shape.by_matrices) return emit_matrix_tile(builder, part, call, prefetch);
+            TileBody{builder, part, shape.rows, operand, prefetch, code.features.has(CpuFeature::kAarch64)}
+                .emit(call, bounds);
+          }) {}
 
 void TileFunctions::call(Builder& builder, llvm::Value* rows, const TileCall& call) const {
-  call_for_rows(builder, row_counts_, rows, [&](size_t i) {
-    builder.CreateCall(functions_[i], {call.a, call.stride, call.segments, call.count, call.b, call.sums,
-                                       call.next != nullptr ? call.next : call.b,
-                                       call.next != nullptr ? call.next_stride : builder.getInt64(0)});
-  });
+  functions_.call(builder, rows,
+                  {call.a, call.stride, call.segments, call.count, call.b, call.sums,
+                   call.next != nullptr ? call.next : call.b,
+                   call.next != nullptr ? call.next_stride : builder.getInt64(0)});
 }
 
 }  // namespace ingot::core::cpu

@@ -24,6 +24,7 @@
 #include <optional>
 
 #include "backends/cpu/compile/llvm/code.h"
+#include "backends/cpu/compile/templates/row_functions.h"
 #include "backends/cpu/compile/templates/tile_shape.h"
 
 namespace ingot::core::cpu {
@@ -49,8 +50,7 @@ class TileFunctions {
   void call(Builder& builder, llvm::Value* rows, const TileCall& call) const;
 
  private:
-  std::vector<int> row_counts_;             // in decreasing order
-  std::vector<llvm::Function*> functions_;  // one per count
+  RowFunctions functions_;
 };
 
 }  // namespace ingot::core::cpu

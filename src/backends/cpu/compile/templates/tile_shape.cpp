@@ -109,17 +109,6 @@ std::vector<int> tile_row_counts(const TileShape& tile, std::optional<int64_t> r
   return counts.empty() ? std::vector{tile.rows} : counts;
 }
 
-void call_for_rows(Builder& builder, const std::vector<int>& counts, llvm::Value* rows,
-                   const std::function<void(size_t i)>& call) {
-  std::function<void(size_t)> choose = [&](size_t i) {
-    if (i + 1 == counts.size()) return call(i);
-    emit_if(
-        builder, builder.CreateICmpSGT(rows, builder.getInt64(counts[i + 1])), [&] { call(i); },
-        [&] { choose(i + 1); });
-  };
-  choose(0);
-}
-
 void prefetch_line(Builder& builder, llvm::Value* address, uint32_t locality) {
   builder.CreateIntrinsic(llvm::Intrinsic::prefetch, {builder.getPtrTy()},
                           {address, builder.getInt32(0), builder.getInt32(locality), builder.getInt32(1)});

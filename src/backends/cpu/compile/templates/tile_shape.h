@@ -2,7 +2,6 @@
 // The shape of a microkernel, what decides it, and the operands of a call.
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -55,10 +54,6 @@ TileShape choose_tile(int64_t columns, CpuFeatures features, DType a = DType::kF
 // one, with pointers to any readable row for missing rows. If the number of `rows` that are divided into
 // tiles is known, only the counts of a whole tile and of the last one.
 std::vector<int> tile_row_counts(const TileShape& tile, std::optional<int64_t> rows);
-
-// Calls the function for `rows` rows, the i-th of those for `counts`.
-void call_for_rows(Builder& builder, const std::vector<int>& counts, llvm::Value* rows,
-                   const std::function<void(size_t i)>& call);
 
 // How A is addressed, in words.
 enum class TileOperand {
