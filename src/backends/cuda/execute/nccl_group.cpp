@@ -190,8 +190,10 @@ void NcclGroup::abort() {
   std::promise<void> ended;
   std::future<void> end = ended.get_future();
   const BlockedSignals blocked;
-  std::thread thread([&nccl = *nccl_, communicator = std::exchange(communicator_, nullptr),
+  std::thread thread([&nccl = *nccl_, &device = device_, communicator = std::exchange(communicator_, nullptr),
                       promise = std::move(ended)]() mutable {
+    const CurrentContext current = device.enter();
+    const RelaxedCapture relaxed(device.driver());
     nccl.abort(communicator);
     promise.set_value();
   });
