@@ -14,7 +14,7 @@ namespace {
 // maps...}, a map is {address, constants, sizes...}, a copy {0, from, to, bytes}, a fetch {1, from, to,
 // bytes}, a wait {2, fetch}, a mark {3, event} and a collective {4, its words, group, from, to, kind,
 // reduction, dtype and source, elements, bytes, bytes by rank...}, and a call of a library {5, the call, its
-// number, a, b, bias, added, result, workspace}.
+// number, a, b, bias, added, result, workspace, the queue's handle}.
 constexpr size_t kHeader = 3, kCopy = 4, kWait = 2, kMap = 2 + kMapSizes;
 constexpr size_t kCollective = 8, kLibrary = 10;
 enum Word : uint64_t { kCopyWord, kFetchWord, kWaitWord, kMarkWord, kCollectiveWord, kLibraryWord };

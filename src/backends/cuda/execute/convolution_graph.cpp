@@ -11,8 +11,6 @@
 namespace ingot::core::cuda {
 namespace {
 
-constexpr int64_t kMostAligned = 16;  // bytes
-
 CudnnDtype cudnn_dtype(DType dtype) {
   return dtype == DType::kF16    ? CudnnDtype::kF16
          : dtype == DType::kBF16 ? CudnnDtype::kBF16
@@ -126,7 +124,7 @@ const CudnnDescriptor& ConvolutionGraph::tensor(const char* name, TensorId id, c
       .set(CudnnAttribute::kTensorStrides, channels_last_strides(dims))
       .set(CudnnAttribute::kTensorId, AttributeType::kInt64, static_cast<int64_t>(id))
       .set(CudnnAttribute::kTensorAlignment, AttributeType::kInt64,
-           is_virtual ? kMostAligned : shape_.alignment);
+           is_virtual ? kConvolutionAlignment : shape_.alignment);
   if (is_virtual) tensor.set(CudnnAttribute::kTensorIsVirtual, AttributeType::kBool, true);
   return tensor.finalize();
 }

@@ -12,6 +12,8 @@
 
 namespace ingot::core::cuda {
 
+constexpr int64_t kConvolutionAlignment = 16;  // bytes; cuDNN asks for no more, its tensor cores for no less
+
 // The numbers of a valid launch with its sizes (images/library_call.h).
 struct ConvolutionShape {
   using Window = std::array<int64_t, kMostWindowDims>;

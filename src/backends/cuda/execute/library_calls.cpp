@@ -3,10 +3,12 @@
 
 #include <algorithm>
 
+#include "backends/cuda/execute/convolution_graph.h"
+
 namespace ingot::core::cuda {
 namespace {
 
-constexpr int64_t kProductAlignment = 256, kConvolutionAlignment = 16;  // bytes; libraries ask for no more
+constexpr int64_t kProductAlignment = 256;  // bytes; cuBLASLt asks for no more
 
 bool is_convolution(const Launch& launch) { return called_library(launch) == &kCudnn; }
 

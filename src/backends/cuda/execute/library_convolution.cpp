@@ -10,8 +10,7 @@ namespace ingot::core::cuda {
 namespace {
 
 constexpr size_t kMostConfigs = 64, kMostNotes = 32;
-constexpr int64_t kAlignedForTensorCores = 16;  // bytes
-constexpr int kCudnnNotSupported = 3000;        // CUDNN_STATUS_NOT_SUPPORTED
+constexpr int kCudnnNotSupported = 3000;  // CUDNN_STATUS_NOT_SUPPORTED
 
 // Sums are made in f32, in the order of the window or in one that does not depend on timing.
 constexpr NumericalNote kUnacceptable[] = {NumericalNote::kDownConverts, NumericalNote::kReducesShort,
@@ -51,7 +50,7 @@ void LibraryConvolution::append(HeuristicsMode mode, std::vector<CudnnDescriptor
   }
 }
 
-bool LibraryConvolution::is_aligned() const { return shape_.alignment >= kAlignedForTensorCores; }
+bool LibraryConvolution::is_aligned() const { return shape_.alignment >= kConvolutionAlignment; }
 
 bool LibraryConvolution::is_acceptable(const CudnnDescriptor& config) const {
   std::array<CudnnDescriptor, 1> engine = {

@@ -30,6 +30,14 @@ LibraryProduct::Shape product_shape(const Launch& launch, std::span<const int64_
           .adds = constants[kLibraryAdded] >= 0};
 }
 
+template <typename Calls>
+Handle new_handle(const Library& record, const Calls* library, const char* reason) {
+  if (library == nullptr) throw_no_library(record, reason);
+  Handle handle = nullptr;
+  check(*library, library->create(&handle), "creation of a handle");
+  return handle;
+}
+
 }  // namespace
 
 LibraryPlans& LibraryPlans::of(const Device& device) {
@@ -55,18 +63,15 @@ LibraryPlans::Planned LibraryPlans::plan(const Launch& launch, std::span<const i
 }
 
 Handle LibraryPlans::take_convolutions() {
-  const char* reason = nullptr;
-  const Cudnn* library = find_cudnn(&reason);
-  if (library == nullptr) throw_no_library(kCudnn, reason);
   const std::scoped_lock lock(mutex_);
-  if (!unused_.empty()) {
-    const Handle handle = unused_.back();
-    unused_.pop_back();
-    return handle;
+  if (unused_.empty()) {
+    const char* reason = nullptr;
+    const Cudnn* library = find_cudnn(&reason);
+    const RelaxedCapture relaxed(device_.driver());
+    return new_handle(kCudnn, library, reason);
   }
-  const RelaxedCapture relaxed(device_.driver());
-  Handle handle = nullptr;
-  check(*library, library->create(&handle), "creation of a handle");
+  const Handle handle = unused_.back();
+  unused_.pop_back();
   return handle;
 }
 
@@ -95,11 +100,9 @@ std::shared_ptr<const PreparedCall> LibraryPlans::make(const Launch& launch, std
 
 template <typename Calls>
 LibraryHandle& LibraryPlans::open(const Library& record, const Calls* library, const char* reason,
-                                  OpenLibrary& own) {
-  if (library == nullptr) throw_no_library(record, reason);
-  if (!own.is_open) check(*library, library->create(&own.handle.handle), "creation of a handle");
-  own.is_open = true;
-  return own.handle;
+                                  LibraryHandle& own) {
+  if (own.handle == nullptr) own.handle = new_handle(record, library, reason);
+  return own;
 }
 
 // Those that no queue has any more, once there are many.

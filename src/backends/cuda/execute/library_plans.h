@@ -36,21 +36,17 @@ class LibraryPlans {
   void return_convolutions(Handle handle);
 
  private:
-  struct OpenLibrary {
-    LibraryHandle handle;
-    bool is_open = false;
-  };
   explicit LibraryPlans(const Device& device) : device_(device) {}
   template <typename Calls>
-  LibraryHandle& open(const Library& record, const Calls* library, const char* reason, OpenLibrary& own);
+  LibraryHandle& open(const Library& record, const Calls* library, const char* reason, LibraryHandle& own);
   std::shared_ptr<const PreparedCall> make(const Launch& launch, std::span<const int64_t> sizes,
                                            int64_t alignment);
   void forget_unused();
 
   const Device& device_;
   std::mutex mutex_;
-  OpenLibrary products_, convolutions_;  // for planning, and for products
-  std::vector<Handle> unused_;           // of cuDNN
+  LibraryHandle products_, convolutions_;  // of cuDNN for planning alone
+  std::vector<Handle> unused_;             // of cuDNN
   uint64_t next_ = 0;
   std::map<std::vector<int64_t>, Planned> planned_;
 };
