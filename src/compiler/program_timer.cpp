@@ -34,6 +34,12 @@ std::shared_ptr<EngineData> with_main(const EngineData& engine, const Program& m
   return data;
 }
 
+std::vector<double> in_microseconds(const std::vector<int64_t>& nanoseconds) {
+  std::vector<double> result;
+  for (const int64_t each : nanoseconds) result.push_back(static_cast<double>(each) / 1e3);
+  return result;
+}
+
 }  // namespace
 
 ProgramTimer::ProgramTimer(const EngineData& engine, Host& host, int gpu, QuietCallback quiet)
@@ -128,17 +134,14 @@ std::vector<double> ProgramTimer::steps_of_a_run(Context& context) {
     context.set_profiling(true);  // starts over
     run(context);
     context.synchronize();
-    std::vector<double> times;
-    for (const int64_t nanoseconds : context.step_nanoseconds())
-      times.push_back(static_cast<double>(nanoseconds) / 1e3);
-    return times;
+    return in_microseconds(context.step_nanoseconds());
   });
 }
 
 // Runs of others may leave pauses shorter than a run: it stops between two steps while they last, and what
 // they disturbed is timed again in the next run.
 std::vector<double> ProgramTimer::steps_in_pauses(Context& context) {
-  constexpr double kAll = 60e6;  // nanoseconds of all runs, about
+  constexpr double kAll = 60e3;  // microseconds of all runs, about
   constexpr int kLeastRuns = 4, kMostRuns = 50;
   context.set_profiling(true, [this] { return quiet_.was_undisturbed(); });
   quiet_.wait();
@@ -146,12 +149,9 @@ std::vector<double> ProgramTimer::steps_in_pauses(Context& context) {
     run(context);
     const std::vector<int64_t> least = context.step_nanoseconds();
     if (std::ranges::find(least, StepProfile::kDisturbed) != least.end()) continue;
-    const std::vector<double> times(least.begin(), least.end());
+    std::vector<double> times = in_microseconds(least);
     const double sum = std::accumulate(times.begin(), times.end(), 0.0);
-    if (i < kLeastRuns || (i < kMostRuns && sum * i < kAll)) continue;
-    std::vector<double> microseconds;
-    for (const double nanoseconds : times) microseconds.push_back(nanoseconds / 1e3);
-    return microseconds;
+    if (i == kMostRuns || (i >= kLeastRuns && sum * i >= kAll)) return times;
   }
   throw UserError("INGOT-U010", "the build was cancelled: no pause between runs was as long as a step");
 }

@@ -23,6 +23,12 @@ std::vector<int64_t> all_axes(size_t rank) {
   return axes;
 }
 
+std::vector<int64_t> inverse_order(const std::vector<int64_t>& order) {
+  std::vector<int64_t> result(order.size());
+  for (size_t i = 0; i < order.size(); ++i) result[static_cast<size_t>(order[i])] = static_cast<int64_t>(i);
+  return result;
+}
+
 const Dim& extent(Call& call, const core::Value* value, size_t axis) {
   call.require(axis < value->type.rank(), "a tensor with too few dims");
   return value->type.shape[axis];

@@ -15,8 +15,9 @@ core::Value* emit(Call& call, const Op& op, std::vector<core::Value*> operands,
   return call.graph().call(op, std::move(operands), attributes...);
 }
 
-std::vector<int64_t> all_axes(size_t rank);                            // 0, 1, ...
-const Dim& extent(Call& call, const core::Value* value, size_t axis);  // rejects axes out of range
+std::vector<int64_t> all_axes(size_t rank);                             // 0, 1, ...
+std::vector<int64_t> inverse_order(const std::vector<int64_t>& order);  // of a permutation
+const Dim& extent(Call& call, const core::Value* value, size_t axis);   // rejects axes out of range
 // 0, step, 2 step ...: `extent` numbers.
 core::Value* counting(Call& call, const Dim& extent, const Dim& step = 1, DType dtype = DType::kI64);
 core::Value* reshaped(Call& call, core::Value* value, Shape shape);  // rejects other numbers of elements

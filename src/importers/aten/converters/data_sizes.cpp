@@ -173,10 +173,7 @@ Slices slices_of(Call& call, core::Value* x) {
 void give_slices(Call& call, const Slices& slices, const Runs& runs, core::Value* inverse) {
   Shape shape = slices.shape;
   shape[0] = runs.values->type.shape[0];
-  std::vector<int64_t> back(slices.order.size());
-  for (size_t i = 0; i < back.size(); ++i)
-    back[static_cast<size_t>(slices.order[i])] = static_cast<int64_t>(i);
-  call.give(0, transposed(call, reshaped(call, runs.values, shape), back));
+  call.give(0, transposed(call, reshaped(call, runs.values, shape), inverse_order(slices.order)));
   const Shape none{Dim(0)};
   for (const auto& [index, value] : {std::pair{size_t{1}, inverse}, std::pair{size_t{2}, runs.counts}}) {
     if (index < call.result_count() && call.node().outputs[index])

@@ -63,10 +63,7 @@ void diagonal_scatter(Call& call) {
   core::Value* joined = reshaped(call, transposed(call, x, plane.order), plane.joined);
   core::Value* source = converted(call.graph(), call.tensor("src"), x->type.dtype);
   joined = emit(call, ops::slice_scatter, {joined, source}, plane.diagonal);
-  std::vector<int64_t> back(plane.order.size());
-  for (size_t i = 0; i < back.size(); ++i)
-    back[static_cast<size_t>(plane.order[i])] = static_cast<int64_t>(i);
-  call.give(transposed(call, reshaped(call, joined, plane.moved), back));
+  call.give(transposed(call, reshaped(call, joined, plane.moved), inverse_order(plane.order)));
 }
 
 core::Value* windows_of(Call& call, core::Value* x, size_t axis, int64_t size, int64_t step) {
