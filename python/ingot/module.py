@@ -25,7 +25,7 @@ from ingot.refitting import have_equal_bytes, module_values, refit_core, refit_e
 from ingot.reporting import Report
 from ingot.same_program import refuse_another_program
 from ingot.staged_part import StagedPart
-from ingot.views import in_storage_order, storage_order
+from ingot.views import restore_orders, storage_orders
 from ingot.weight_names import Names, is_asked_for, tied_names, unread_names, with_tied
 
 
@@ -40,10 +40,7 @@ def eager_orders(program: ExportedProgram) -> dict[int, list[int]]:
     output = next(node for node in program.graph.nodes if node.op == "output").args[0]
     specs = program.graph_signature.output_specs
     users = [v for v, spec in zip(output, specs, strict=True) if spec.kind is OutputKind.USER_OUTPUT]
-    orders = {
-        k: storage_order(v.meta.get("val")) for k, v in enumerate(users) if isinstance(v, torch.fx.Node)
-    }
-    return {k: order for k, order in orders.items() if order is not None}
+    return storage_orders(v.meta.get("val") if isinstance(v, torch.fx.Node) else None for v in users)
 
 
 def argument_names(program: ExportedProgram) -> list[str]:
@@ -242,9 +239,7 @@ class CompiledModule(torch.nn.Module):
 
     def ordered(self, leaves: list) -> list:
         """The flat results of a whole engine in the memory format that eager gives them."""
-        for k, order in self.orders.items():
-            leaves[k] = in_storage_order(leaves[k], order)
-        return leaves
+        return restore_orders(leaves, self.orders)
 
     forward = __call__
 

@@ -22,7 +22,7 @@ from ingot.settings import Settings
 from ingot.slots import signature_of, tensor_positions
 from ingot.speed import TooSlowError, measure, taken_slow
 from ingot.staged_part import Sampled, StagedPart
-from ingot.views import storage_order
+from ingot.views import storage_orders
 
 
 @dataclass
@@ -151,8 +151,7 @@ def _engine_of(
     returned = next(node for node in call.graph.graph.nodes if node.op == "output").args[0]
     returns_one = not isinstance(returned, (tuple, list))
     results = [returned] if returns_one else returned
-    orders = {k: storage_order(result.meta.get("val")) for k, result in enumerate(results)}
-    orders = {k: order for k, order in orders.items() if order is not None}
+    orders = storage_orders(result.meta.get("val") for result in results)
     slow_origins = {call.origins[node].name: slowness for node, slowness in slow.items()}
     part = PartEngine(built.runner, built.engine, users, returns_one, orders, slow_origins, times)
     report = built.report

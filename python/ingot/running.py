@@ -18,7 +18,7 @@ from ingot.slots import Slot, filled
 from ingot.slowness import Slowness
 from ingot.speed import Times
 from ingot.staged_part import StagedPart
-from ingot.views import in_storage_order
+from ingot.views import restore_orders
 
 
 @dataclass
@@ -82,8 +82,7 @@ class PartEngine(torch.nn.Module):
             raise _made_otherwise(error) from error
 
     def results(self, outputs: list) -> object:
-        for k, order in self.orders.items():
-            outputs[k] = in_storage_order(outputs[k], order)
+        restore_orders(outputs, self.orders)
         return outputs[0] if self.returns_one else tuple(outputs)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from ingot import background, ranks
+from ingot import ranks
 from ingot.errors import DeviceError
 from ingot.rank_agreement import RankAgreement
 from ingot.reporting import Report
@@ -44,7 +44,7 @@ class StagedRanks(Staged):
         self._settling: threading.Thread | None = None
 
     def start(self, owner: Any, report: Report, own_weights: bool) -> None:
-        self._agreement = RankAgreement(name for part in self.parts for name in part.core.group_names())
+        self._agreement = RankAgreement(self._group_names())
         super().start(owner, report, own_weights)
 
     # ---- for the module ----
@@ -79,8 +79,10 @@ class StagedRanks(Staged):
             time.sleep(_LOOK_S)
 
     def _has_groups(self) -> bool:
-        names = [name for part in self.parts for name in part.core.group_names()]
-        return all(group.is_usable() for group in ranks.connections_of(names))
+        return all(group.is_usable() for group in ranks.connections_of(self._group_names()))
+
+    def _group_names(self) -> list[str]:
+        return [name for part in self.parts for name in part.core.group_names()]
 
     def stop(self, reason: str = BY_USER) -> None:
         """Once the other ranks have this one's answer, a user's wish is for the stages after it."""
@@ -202,9 +204,8 @@ class StagedRanks(Staged):
     def _replace(self, stage: Stage, better: Sequence[Any], known: dict[str, Any]) -> None:
         with self.lock:
             self._follow(better, known)
-            with self.gate.change(), background.EXCHANGE:
-                self._exchange(better)
-                self._report_exchange(stage)
+            with self.gate.change():
+                self._exchange(stage, better)
 
     def _compare(self, *_unused: Any) -> None:
         """One rank alone cannot run an engine with collectives: that the engine is better is only predicted."""

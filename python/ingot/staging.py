@@ -210,9 +210,7 @@ class Staged:
             self._require_wanted()
             with self.gate.change():
                 self._require_wanted()  # it may have waited for a long call
-                with background.EXCHANGE:
-                    self._exchange(better)
-                    self._report_exchange(stage)
+                self._exchange(stage, better)
         _log.info("staged build: %s", stage)
 
     def _prepare(self, stage: Stage, quiet: Quiet) -> Prepared:
@@ -290,7 +288,13 @@ class Staged:
             if what:
                 raise NotTakenError(f"other bits in {what} of engine {number}")
 
-    def _exchange(self, better: Sequence[Better]) -> None:
+    def _exchange(self, stage: Stage, better: Sequence[Better]) -> None:
+        """While no call runs."""
+        with background.EXCHANGE:
+            self._take(better)
+            self._report_exchange(stage)
+
+    def _take(self, better: Sequence[Better]) -> None:
         """All or nothing. Builds read the weights that the program was captured with: a runner that has seen others since, which
         `weights` does not have, refits what it finds at its next call.
         """

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import torch
 from torch.fx import Graph, GraphModule, Node
@@ -68,6 +68,19 @@ def storage_order(example: object) -> list[int] | None:
 def in_storage_order(tensor: torch.Tensor, order: Sequence[int]) -> torch.Tensor:
     """The same elements with the dims in that order in memory."""
     return tensor.permute(*order).contiguous().permute(*inverse_of(order))
+
+
+def storage_orders(examples: Iterable[object]) -> dict[int, list[int]]:
+    """By position, where tensors have one."""
+    orders = {k: storage_order(example) for k, example in enumerate(examples)}
+    return {k: order for k, order in orders.items() if order is not None}
+
+
+def restore_orders(results: list, orders: Mapping[int, Sequence[int]]) -> list:
+    """In place: the results at these positions in these storage orders."""
+    for k, order in orders.items():
+        results[k] = in_storage_order(results[k], order)
+    return results
 
 
 def inverse_of(order: Sequence[int]) -> list[int]:

@@ -56,10 +56,10 @@ class Exchanges:
     def watched(self) -> Iterator["Exchanges"]:
         exchange = StagedRanks._exchange
 
-        def noted(staged: StagedRanks, better: Any) -> None:
+        def noted(staged: StagedRanks, stage: Any, better: Any) -> None:
             assert not staged._is_inside
             self.calls.append(staged._ended)
-            exchange(staged, better)
+            exchange(staged, stage, better)
 
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(StagedRanks, "_exchange", noted)
