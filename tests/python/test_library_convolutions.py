@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -148,6 +149,16 @@ def test_builds_without_the_library_take_other_tactics(
     for level in (4, 5):
         other = machine.build(tmp_path, level=level)
         assert all("cuDNN" not in kernel for kernel in machine.kernels(other))
+
+
+@pytest.mark.parametrize("numerics", ["default", "strict"])
+def test_other_numerics_do_not_ask_it(machine: Machine, tmp_path: Path, numerics: str) -> None:
+    """It loses infinities and NaN, whatever follows the convolution."""
+    _save(tmp_path, next(case for case in CASES if case.name == "bias"), torch.float16)
+    for level in (4, 5):
+        engine = replace(machine, numerics=numerics).build(tmp_path, level=level)
+        assert all("cuDNN" not in kernel for kernel in machine.kernels(engine))
+    assert "cuDNN" not in (tmp_path / "tactics.txt").read_text()
 
 
 @pytest.mark.parametrize(("channels", "groups"), [(16, 16), (24, 24)])
