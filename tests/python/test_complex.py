@@ -5,13 +5,12 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import ingot
 import pytest
 import torch
 from accuracy import assert_accurate
+from whole_functions import in_engine
 
 _Function = Callable[..., torch.Tensor]
 
@@ -22,19 +21,6 @@ def _z(x: torch.Tensor) -> torch.Tensor:
 
 def _r(z: torch.Tensor) -> torch.Tensor:
     return torch.view_as_real(z.resolve_conj())
-
-
-def _in_engine(function: _Function, args: list[torch.Tensor], dynamic: bool = False) -> Any:
-    """The result of one engine that holds the whole function."""
-    torch._dynamo.reset()
-    compiled = torch.compile(
-        function,
-        backend="ingot",
-        dynamic=dynamic,
-        fullgraph=True,
-        options={"require_full_compilation": True, "check_speed": False},
-    )
-    return compiled(*args)
 
 
 def _inputs(
@@ -158,7 +144,7 @@ def _check_all(functions: dict[str, _Function], args: list[torch.Tensor], dynami
     eager = function(*args)
     exact = function(*(arg.double() for arg in args))
     with torch.no_grad():
-        results = _in_engine(function, args, dynamic)
+        results = in_engine(function, args, dynamic)
     wrong = {}
     for name, *values in zip(functions, results, eager, exact, strict=True):
         try:
@@ -213,7 +199,7 @@ def test_extreme_magnitudes() -> None:
         z = _z(x)
         return _r(torch.stack([z.abs() + 0 * z, z.sqrt(), z.log(), z.sgn(), 1 / z, z / z.flip(0)]))
 
-    eager, actual = function(parts), _in_engine(function, [parts])
+    eager, actual = function(parts), in_engine(function, [parts])
     exact = function(parts.double())
     inside = (exact.abs() < 1e38) & (exact.abs() > 1e-37) & torch.isfinite(eager)
     torch.testing.assert_close(actual[inside].double(), exact[inside], rtol=1e-5, atol=1e-7)
@@ -329,7 +315,7 @@ def test_complex_parameters() -> None:
     torch.manual_seed(0)
     model, x = _Spectral().eval(), torch.randn(2, 3, 4, 2)
     with torch.no_grad():
-        actual = _in_engine(model, [x])
+        actual = in_engine(model, [x])
         torch.testing.assert_close(actual, model(x), rtol=1e-4, atol=1e-5)
 
 
@@ -351,76 +337,7 @@ def test_unsupported_runs_in_torch(name: str) -> None:
     torch._dynamo.reset()
     torch.testing.assert_close(torch.compile(function, backend="ingot")(*args), function(*args))
     with pytest.raises(Exception, match=r"complex|no such operator|svd"):
-        _in_engine(function, args)
-
-
-def _at_the_boundary(z: torch.Tensor, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
-    turned = z * torch.polar(x.abs(), x)
-    return turned, turned.abs() + x, torch.fft.fft(x), turned.mT, z
-
-
-_GIVEN: dict[str, _Function] = {
-    "dense": lambda z: z,
-    "conjugated": lambda z: z.conj(),
-    "transposed": lambda z: z.mT.contiguous().mT,
-    "strided": lambda z: torch.stack([z, -z], -1)[..., 1],
-    "wide": lambda z: z.to(torch.complex128),
-}
-
-
-@pytest.mark.parametrize("given", sorted(_GIVEN))
-@pytest.mark.parametrize("dynamic", [False, True])
-def test_complex_inputs_and_outputs(given: str, dynamic: bool) -> None:
-    z, x = _GIVEN[given](torch.randn(3, 4, dtype=torch.complex64)), torch.randn(3, 4)
-    x = x.to(z.real.dtype)
-    with torch.no_grad():
-        actual = _in_engine(_at_the_boundary, [z, x], dynamic)
-    for ours, eager in zip(actual, _at_the_boundary(z, x), strict=True):
-        torch.testing.assert_close(ours, eager, check_stride=True)
-
-
-def test_complex_inputs_that_are_changed() -> None:
-    def function(z: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
-        z.mul_(2).add_(x)
-        return z.abs()
-
-    z, x = torch.randn(3, 4, dtype=torch.complex64), torch.randn(3, 4)
-    ours, eager = z.clone(), z.clone()
-    with torch.no_grad():
-        torch.testing.assert_close(_in_engine(function, [ours, x]), function(eager, x))
-    torch.testing.assert_close(ours, eager)
-
-
-class _Boundary(torch.nn.Module):
-    def forward(self, z: torch.Tensor, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        return _at_the_boundary(z, x)[:3]
-
-
-def test_complex_inputs_and_outputs_ahead_of_time(tmp_path: Path) -> None:
-    def example(rows: int) -> tuple[torch.Tensor, torch.Tensor]:
-        return torch.randn(rows, 4, dtype=torch.complex64), torch.randn(rows, 4)
-
-    model, rows = _Boundary().eval(), torch.export.Dim("rows", min=2, max=64)
-    program = torch.export.export(model, example(3), dynamic_shapes=({0: rows}, {0: rows}))
-    compiled = ingot.dynamo.compile(program, require_full_compilation=True)
-    assert not ingot.report(compiled).fallbacks
-    ingot.save(compiled, str(tmp_path / "boundary.ingot"))
-    for module in (compiled, ingot.load(str(tmp_path / "boundary.ingot"))):
-        z, x = example(7)
-        torch.testing.assert_close(module(z.conj(), x), model(z.conj(), x))
-    with pytest.raises(ingot.UnsupportedError, match="complex"):
-        _ = compiled.engine
-
-
-def test_torch_runs_complex_operators_at_the_boundary() -> None:
-    def function(z: torch.Tensor, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        return (z * x).tan(), z.tan() * z, (z * z).abs()
-
-    torch._dynamo.reset()
-    z, x = torch.randn(3, 4, dtype=torch.complex64), torch.randn(3, 4)
-    compiled = torch.compile(function, backend="ingot")
-    for actual, eager in zip(compiled(z, x), function(z, x), strict=True):
-        torch.testing.assert_close(actual, eager)
+        in_engine(function, args)
 
 
 def test_parts_that_share_complex_values() -> None:
