@@ -22,7 +22,7 @@ struct ScaledPanel {
   llvm::Value *numbers, *scales, *zero_points;
 };
 
-// Of a microkernel: the rows of A, the three of a panel, sums.
+// Microkernels take the rows of A, the three of a panel, and sums.
 llvm::FunctionType* panel_function_type(llvm::LLVMContext& context);
 ScaledPanel panel_in(llvm::Function& microkernel);
 
