@@ -1,82 +1,118 @@
 # SPDX-License-Identifier: Apache-2.0
 """`python -m bench.models [MODEL ...]`: what becomes of each model of tests/models/architectures.toml and tests/models/plain.
 
-Each model runs in a process of its own, by torch.compile and ahead of time: outcome by the accuracy rule, graph breaks, engines, the
-share of nodes in engines, build time, and time beside eager, interleaved. Rows go to a state file at once; a later run continues with
-the models that have none, and `--write` makes the page of all rows.
+Each model and way, by torch.compile or ahead of time, runs in a process of its own, on one thread: outcome by the accuracy rule, graph
+breaks, engines, the share of nodes in engines, build time, and time beside eager, interleaved. Rows go to a state file at once; a later
+run continues with what has none, also after --seconds ended it (exit status 3), and `--write` makes the page of all rows. It needs
+torch, transformers, scipy, and Ingot.
 """
 
 from __future__ import annotations
 
 import argparse
 import dataclasses
+import datetime
+import functools
+import importlib
 import json
-import multiprocessing
 import os
+import platform
 import sys
 import time
-from multiprocessing.connection import Connection
+from collections import deque
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "tests"))
+sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests/python")]
+
+from child_processes import STOPPED, run, whole_rows  # noqa: E402
 
 WAYS = ("jit", "aot")
 _LIMIT_S = 900
-# What most models import; processes are copies of one that has done so.
+# What most models import; processes are forked from one that has done so.
 _IMPORTED_ONCE = (
-    "models.outcomes", "transformers.modeling_utils", "transformers.generation", "transformers.masking_utils",
+    "ingot", "models.outcomes", "transformers.modeling_utils", "transformers.generation", "transformers.masking_utils",
     "torch._dynamo.backends.common", "torch._inductor.decomposition", "torch._functorch.aot_autograd", "torch.export",
 )  # fmt: skip
 
 
-def measure(name: str, ways: list[str], dtypes: list[str], threads: int, results: Connection) -> None:
-    """Runs in a process of its own; sends one row after the other."""
+@dataclasses.dataclass(frozen=True)
+class Piece:
+    """A model, compiled in one way."""
+
+    name: str
+    way: str
+    dtype: str
+
+
+class Work:
+    """Models that have no row yet; each row goes to the state file at once."""
+
+    limit_s: float = _LIMIT_S
+    has_fresh_children = True
+
+    def __init__(self, pieces: list[Piece], state: Path) -> None:
+        self.pieces = deque(pieces)
+        self._state = state
+        self._whole = len(pieces)
+        self._start = time.monotonic()
+        self._done = 0
+
+    def run(self, piece: Piece, tell: Callable[[Any], None]) -> None:
+        import torch
+        from models.breadth import build
+        from models.outcomes import ahead_of_time, in_dtype, just_in_time
+
+        torch.set_grad_enabled(False)
+        outcome = (just_in_time if piece.way == "jit" else ahead_of_time)(
+            in_dtype(build(piece.name), piece.dtype)
+        )
+        tell(dataclasses.asdict(piece) | dataclasses.asdict(outcome) | where())
+
+    def take(self, piece: Piece, row: dict[str, Any]) -> None:
+        with self._state.open("a") as file:
+            file.write(json.dumps(row) + "\n")
+        self._done += 1
+        left = (time.monotonic() - self._start) / self._done * (self._whole - self._done)
+        print(
+            f"{self._done}/{self._whole} {piece.name}: {summary(row)} (about {left / 60:.0f} min left)",
+            flush=True,
+        )
+
+    def end(self, piece: Piece) -> None:
+        """Nothing remains of a piece that has its row."""
+
+    def crash(self, piece: Piece, how: str) -> None:
+        self.take(piece, dataclasses.asdict(piece) | {"kind": "crashed", "message": how} | where())
+
+
+@functools.cache
+def where() -> dict[str, str]:
+    """What the page says of the machine and the versions that rows come from."""
     import torch
+    import transformers
 
-    torch.set_grad_enabled(False)
-    torch.set_num_threads(threads)
-    import ingot
-    from models.breadth import build
-    from models.outcomes import ahead_of_time, in_dtype, just_in_time
-
-    ingot.set_threads(threads)
-    for dtype in dtypes:
-        for way in ways:
-            run = just_in_time if way == "jit" else ahead_of_time
-            outcome = run(in_dtype(build(name), dtype))
-            results.send({"name": name, "way": way, "dtype": dtype, **dataclasses.asdict(outcome)})
+    return {
+        "processor": processor(),
+        "torch": torch.__version__,
+        "transformers": transformers.__version__,
+        "date": str(datetime.date.today()),
+    }
 
 
-def run_model(context: Any, name: str, ways: list[str], dtypes: list[str], threads: int) -> list[dict]:
-    """The rows of one model; what did not come back crashed."""
-    receiver, sender = context.Pipe(duplex=False)
-    process = context.Process(target=measure, args=(name, ways, dtypes, threads, sender))
-    process.start()
-    sender.close()
-    rows = []
-    deadline = time.monotonic() + _LIMIT_S
-    while receiver.poll(max(0.0, deadline - time.monotonic())):
-        try:
-            rows.append(receiver.recv())
-        except EOFError:
-            break
-    if time.monotonic() >= deadline:
-        process.kill()
-    process.join()
-    missing = [(way, dtype) for dtype in dtypes for way in ways][len(rows) :]
-    reason = f"took more than {_LIMIT_S} s" if time.monotonic() >= deadline else f"status {process.exitcode}"
-    for way, dtype in missing:
-        rows.append({"name": name, "way": way, "dtype": dtype, "kind": "crashed", "message": reason})
-    return rows
+def processor() -> str:
+    lines = Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else []
+    return next(
+        (line.split(":")[1].strip() for line in lines if line.startswith("model name")), platform.machine()
+    )
 
 
 def read_rows(state: Path) -> dict[str, list[dict[str, Any]]]:
     """By model; later rows replace earlier ones of the same way and dtype."""
     rows: dict[str, dict[tuple[str, str], dict]] = {}
-    for line in state.read_text().splitlines() if state.exists() else []:
-        row = json.loads(line)
+    for row in whole_rows(state):
         rows.setdefault(row["name"], {})[row["way"], row["dtype"]] = row
     return {name: list(each.values()) for name, each in rows.items()}
 
@@ -98,7 +134,9 @@ def main(words: list[str] | None = None) -> None:
     )
     parser.add_argument("--ways", default="jit,aot", help="jit, aot or both")
     parser.add_argument("--dtypes", default="f32", help="f32, bf16 or both")
-    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--pin", action="store_true", help="each process on a processor of its own")
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="stop after that long")
     parser.add_argument("--state", type=Path, default=ROOT / "build/models.jsonl")
     parser.add_argument(
         "--write", type=Path, metavar="PAGE", help="writes the page of all rows; runs nothing"
@@ -114,33 +152,27 @@ def main(words: list[str] | None = None) -> None:
     if unknown := set(arguments.models) - set(NAMES):
         parser.error(f"there is no model {', '.join(sorted(unknown))}; there are {', '.join(NAMES)}")
     ways, dtypes = arguments.ways.split(","), arguments.dtypes.split(",")
-    run_all(arguments, arguments.models or without_rows(arguments.state, NAMES, ways, dtypes), ways, dtypes)
+    again = [Piece(name, way, dtype) for name in arguments.models for dtype in dtypes for way in ways]
+    sys.exit(
+        0 if run_all(arguments, again or without_rows(arguments.state, NAMES, ways, dtypes)) else STOPPED
+    )
 
 
-def without_rows(state: Path, names: list[str], ways: list[str], dtypes: list[str]) -> list[str]:
-    """The models that a run has to continue with."""
-    rows = read_rows(state)
-    wanted = {(way, dtype) for way in ways for dtype in dtypes}
-    return [name for name in names if not wanted <= {(r["way"], r["dtype"]) for r in rows.get(name, [])}]
+def without_rows(state: Path, names: list[str], ways: list[str], dtypes: list[str]) -> list[Piece]:
+    """What a run has to continue with."""
+    done = {(row["name"], row["way"], row["dtype"]) for rows in read_rows(state).values() for row in rows}
+    wanted = [Piece(name, way, dtype) for name in names for dtype in dtypes for way in ways]
+    return [piece for piece in wanted if dataclasses.astuple(piece) not in done]
 
 
-def run_all(arguments: argparse.Namespace, names: list[str], ways: list[str], dtypes: list[str]) -> None:
+def run_all(arguments: argparse.Namespace, pieces: list[Piece]) -> bool:
+    """Whether all pieces were run in time."""
     os.environ["INGOT_ENGINE_CACHE_DIR"] = "off"
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(list(_IMPORTED_ONCE))
+    os.environ["CUDA_VISIBLE_DEVICES"] = ""  # processes are forked: CUDA cannot be used in them
+    for module in _IMPORTED_ONCE:
+        importlib.import_module(module)
     arguments.state.parent.mkdir(parents=True, exist_ok=True)
-    start = time.monotonic()
-    for number, name in enumerate(names):
-        rows = run_model(context, name, ways, dtypes, arguments.threads)
-        with arguments.state.open("a") as file:
-            file.writelines(json.dumps(row) + "\n" for row in rows)
-        left = (time.monotonic() - start) / (number + 1) * (len(names) - number - 1)
-        print(
-            f"{number + 1}/{len(names)} {name}: "
-            + "; ".join(map(summary, rows))
-            + f" (about {left / 60:.0f} min left)",
-            flush=True,
-        )
+    return run(Work(pieces, arguments.state), arguments.jobs, arguments.seconds, arguments.pin)
 
 
 if __name__ == "__main__":

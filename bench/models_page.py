@@ -3,11 +3,8 @@
 
 from __future__ import annotations
 
-import datetime
-import platform
 import statistics
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 Rows = dict[str, list[dict[str, Any]]]
@@ -33,11 +30,13 @@ _INTRODUCTION = """<!-- Written by `python -m bench.models --write docs/models.m
 # Models
 
 {models} models are in the registry (`tests/models/architectures.toml`, `tests/models/plain_*.py`): architectures of the
-transformers library with small configurations, and plain torch models, all with seeded random weights. {run} of them were run:
-{processor}, {date}, torch {torch}, transformers {transformers}, one thread, other work on the machine.
+transformers library with small configurations, and plain torch models, all with seeded random weights. {run} of them were run,
+each process on one thread, with other work on the machine:
 
-`python -m bench.models` runs those that have no row in `build/models.jsonl` yet, `python -m bench.models NAME` one again, and
-`--write` makes this page.
+{machines}
+
+`python -m bench.models --dtypes f32,bf16` runs what has no row in `build/models.jsonl` yet (`--jobs N --pin` on a large machine),
+`python -m bench.models NAME` one model again, and `--write` makes this page.
 
 - **right**: all tensors of the result, also of caches, by the [accuracy rule](../tests/python/accuracy.py) against a run in f64.
   (a bf16 model that does not run in f64: in f32). **wrong**: some are not. **crashed**: an error, or the end of the process.
@@ -50,20 +49,16 @@ transformers library with small configurations, and plain torch models, all with
 
 
 def _introduction(rows: Rows, names: list[str]) -> str:
-    import torch
-    import transformers
-
-    return _INTRODUCTION.format(
-        models=len(names), run=len(rows), processor=_processor(), date=datetime.date.today(),
-        torch=torch.__version__, transformers=transformers.__version__,
-    )  # fmt: skip
+    return _INTRODUCTION.format(models=len(names), run=len(rows), machines=_machines(rows))
 
 
-def _processor() -> str:
-    lines = Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else []
-    return next(
-        (line.split(":")[1].strip() for line in lines if line.startswith("model name")), platform.machine()
+def _machines(rows: Rows) -> str:
+    """What rows were measured with, most of them first."""
+    found = Counter(
+        f"{row['processor']}, {row['date']}, torch {row['torch']}, transformers {row['transformers']}"
+        for row in _all(rows)
     )
+    return "\n".join(f"- {machine}: {count} runs" for machine, count in found.most_common())
 
 
 def _all(rows: Rows) -> list[dict[str, Any]]:

@@ -22,10 +22,9 @@ from collections.abc import Iterable
 os.environ["CUDA_VISIBLE_DEVICES"] = ""  # children are forked: CUDA cannot be used in them
 
 import torch
+from child_processes import STOPPED, whole_rows
 from operator_database import DTYPES, LONG_DTYPES, SLICE_DTYPES, Outcome, operators
 from operator_workers import Piece, Work, report, run
-
-_STOPPED = 3  # the exit status after --seconds
 
 
 def _dtypes(text: str) -> tuple[torch.dtype, ...]:
@@ -45,15 +44,9 @@ def _shard(text: str) -> slice:
 
 
 def _done(path: str) -> dict[tuple[str, str], set[str]]:
-    """The samples that a file has, by operator and dtype; a line that was cut off is removed from it."""
+    """The samples that a file has, by operator and dtype."""
     found: dict[tuple[str, str], set[str]] = defaultdict(set)
-    if not os.path.exists(path):
-        return found
-    with open(path, "r+") as file:
-        text = file.read()
-        file.truncate(len(text[: text.rfind("\n") + 1].encode()))
-    for line in text.splitlines()[: text.count("\n")]:
-        row = json.loads(line)
+    for row in whole_rows(path):
         found[row["name"], row["dtype"]].add(row["sample"])
     return found
 
@@ -105,7 +98,7 @@ def main() -> None:
             report(rows)
 
         complete = run(Work(pieces, chosen.all, write), chosen.jobs, chosen.seconds, chosen.pin)
-    sys.exit(0 if complete else _STOPPED)
+    sys.exit(0 if complete else STOPPED)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -11,11 +10,13 @@ from pathlib import Path
 
 import pytest
 import torch
+import transformers
+from child_processes import STOPPED
 from models.breadth import NAMES, build
 from models.outcomes import Expected, ahead_of_time, expected, just_in_time, tensors
 
 from bench import models_page
-from bench.models import main, read_rows, without_rows
+from bench.models import Piece, Work, main, read_rows, without_rows
 
 ROOT = Path(__file__).resolve().parents[2]
 # Each is the quickest of its kind: encoders, decoders, a decoding step, an encoder with a decoder, vision, and plain models.
@@ -82,14 +83,23 @@ def test_command_continues_and_writes_the_page(tmp_path: Path) -> None:
     assert "1/1 flow: aot f32 right" in done.stdout
     rows = read_rows(state)
     assert [row["kind"] for row in rows["flow"]] == ["right"]
-    assert "flow" not in without_rows(state, NAMES, ["aot"], ["f32"])
-    assert without_rows(state, NAMES, ["jit", "aot"], ["f32"]) == NAMES
-    crash = {"name": "bert", "way": "jit", "dtype": "f32", "kind": "crashed", "message": "status -11"}
-    with state.open("a") as file:
-        file.write(json.dumps(crash) + "\n")
+    left = without_rows(state, NAMES, ["jit", "aot"], ["f32"])
+    assert [piece.way for piece in left if piece.name == "flow"] == ["jit"]
+    assert len(left) == 2 * len(NAMES) - 1
+    Work([], state).crash(Piece("bert", "jit", "f32"), "SIGSEGV")
     main(["--state", str(state), "--write", str(page)])
     assert "| flow |" in page.read_text()
-    assert "bert, jit f32, **crashed**: `status -11`" in page.read_text()
+    assert "bert, jit f32, **crashed**: `SIGSEGV`" in page.read_text()
+    assert f"torch {torch.__version__}, transformers {transformers.__version__}: 2 runs" in page.read_text()
+
+
+def test_what_time_did_not_suffice_for_is_left_to_the_next_run(tmp_path: Path) -> None:
+    state = tmp_path / "rows.jsonl"
+    state.write_text('{"name": "fl')  # cut off by the end of a machine
+    command = [sys.executable, "-m", "bench.models", "--state", str(state), "flow", "--seconds"]
+    assert subprocess.run([*command, "0"], cwd=ROOT, check=False).returncode == STOPPED
+    assert read_rows(state) == {}
+    assert len(without_rows(state, ["flow"], ["jit", "aot"], ["f32"])) == 2
 
 
 def test_an_unknown_model_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
