@@ -7,7 +7,7 @@ import contextlib
 import os
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -272,6 +272,31 @@ def is_data_dependent(value: Any) -> bool:
 def is_unbacked(environment: Any, symbol: Any) -> bool:
     """Whether a symbol is a number that only a run knows."""
     return bool(environment.is_unbacked_symint(symbol))
+
+
+def range_of(environment: Any, symbol: Any) -> list[int | None]:
+    """The least and the largest value of a ShapeEnv's symbol; None: without an end."""
+    bounds = environment.var_to_range.get(symbol)
+    ends = (None, None) if bounds is None else (bounds.lower, bounds.upper)
+    return [int(end) if end is not None and end.is_Integer else None for end in ends]
+
+
+def set_range(environment: Any, symbol: Any, low: int | None, high: int | None) -> None:
+    from torch.utils._sympy.numbers import int_oo
+    from torch.utils._sympy.value_ranges import ValueRanges
+
+    environment.var_to_range[symbol] = ValueRanges(
+        -int_oo if low is None else low, int_oo if high is None else high
+    )
+
+
+def name_nodes(graph: torch.fx.Graph, names: Mapping[torch.fx.Node, str]) -> None:
+    """Names all nodes of a graph, with new ones from then on that differ from these."""
+    from torch.fx.graph import _Namespace
+
+    graph._graph_namespace = _Namespace()
+    for node, name in names.items():
+        node.name = graph._graph_namespace.create_name(name, node)
 
 
 def is_data_dependence(error: BaseException) -> bool:

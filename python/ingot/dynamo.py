@@ -12,14 +12,14 @@ from torch.export.graph_signature import InputKind, OutputKind, TensorArgument
 from torch.fx import GraphModule
 from torch.utils import _pytree
 
-from ingot import compat, composites
+from ingot import compat, composites, one_program
 from ingot.capture import Capture, Input, Output, decompositions, is_known
 from ingot.dtypes import refuse_dtypes, refuse_mixed_dtypes
 from ingot.engine import Engine
 from ingot.errors import UnsupportedError, UserError, kind_of
 from ingot.fastest import compile_graph
 from ingot.fitting import given_inputs
-from ingot.guards import add_guards
+from ingot.guards import guard_texts
 from ingot.inputs import profiles
 from ingot.kinds import InputRole, OutputRole
 from ingot.module import CompiledModule, argument_names, with_tuples
@@ -66,6 +66,8 @@ def compile(
     """
     settings = Settings.parse(options)
     positional, keywords = given_inputs(inputs if inputs is not None else arg_inputs, kwarg_inputs)
+    if settings.one_program:
+        positional, keywords = one_program.agree_on_ranges(exported_program, positional, keywords)
     names = [str(name) for name in exported_program.graph_signature.user_inputs]
     in_spec = exported_program.call_spec.in_spec
     settings.add_profiles(profiles(in_spec, names, tensor_inputs(exported_program), positional, keywords))
@@ -80,6 +82,9 @@ def _compile(
     """`graph` replaces the program's own. `original`: the program whose functional form `program` is, and whose guards apply to it."""
     described, outputs = describe(program)
     users = {str(name) for name in program.graph_signature.user_inputs}
+    guards = [text for guarded in (program, original) if guarded is not None for text in guard_texts(guarded)]
+    if settings.one_program:
+        guards = one_program.guards_of_all(graph, guards)
 
     def prepare(capture: Capture) -> None:
         spec = program.call_spec
@@ -89,9 +94,8 @@ def _compile(
             argument_names(program),
         )
         add_other_names(capture, program, described)
-        for guarded in (program, original):
-            if guarded is not None:
-                add_guards(capture.builder, guarded)
+        for guard in guards:
+            capture.builder.guard(guard)
 
     try:
         compiled = compile_graph(graph, described, outputs, settings, prepare)

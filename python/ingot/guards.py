@@ -17,14 +17,14 @@ from ingot import _core, compat
 from ingot.errors import UnsupportedError, UserError
 
 
-def add_guards(builder: _core.Builder, program: torch.export.ExportedProgram) -> None:
-    """Passes the program's guards to the builder with, if torch still knows them, the lines that ask for them."""
-    for guard in compat.guards_of(program):
-        builder.guard(guard)
+def guard_texts(program: torch.export.ExportedProgram) -> list[str]:
+    """The program's guards as a builder takes them with, if torch still knows them, the lines that ask for them."""
+    texts = compat.guards_of(program)
     for guard, frame in compat.traced_guards(program):
         text = _condition_text(guard)
         if text is not None and frame is not None:
-            builder.guard(f"{text}  # {_origin(frame)} {frame.filename}:{frame.lineno} in {frame.name}")
+            texts.append(f"{text}  # {_origin(frame)} {frame.filename}:{frame.lineno} in {frame.name}")
+    return texts
 
 
 def _origin(frame: Any) -> str:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -164,9 +164,12 @@ def dynamic_shapes(arguments: Any) -> Any:
 
 
 def narrowed(
-    program: torch.export.ExportedProgram, args: tuple, kwargs: Mapping[str, Any]
+    program: torch.export.ExportedProgram,
+    args: tuple,
+    kwargs: Mapping[str, Any],
+    range_of: Callable[[torch.export.ExportedProgram, Any], tuple[int, int] | None] | None = None,
 ) -> tuple[tuple, dict[str, Any]]:
-    """The arguments with each Input narrowed to the sizes that the model accepts, as far as the export determined them."""
+    """The arguments with each Input narrowed to the sizes that the model accepts, as far as the export (or `range_of`) determined them."""
     nodes = {node.name: node for node in program.graph.nodes if node.op == "placeholder"}
     names = [str(name) for name in program.graph_signature.user_inputs]
     leaves, spec = _pytree.tree_flatten((args, dict(kwargs)))
@@ -175,7 +178,7 @@ def narrowed(
     for position, (leaf, name) in enumerate(zip(leaves, names, strict=True)):
         example = nodes[name].meta.get("val") if name in nodes else None
         if isinstance(leaf, Input) and isinstance(example, torch.Tensor):
-            leaves[position] = leaf.narrowed([_range(program, size) for size in example.shape])
+            leaves[position] = leaf.narrowed([(range_of or _range)(program, size) for size in example.shape])
     return _pytree.tree_unflatten(leaves, spec)
 
 

@@ -8,13 +8,17 @@ node's name.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
+import torch
 from torch.fx import GraphModule
 
-from ingot import rank_program, rank_weights, ranks
+from ingot import rank_labels, rank_program, rank_weights, ranks
 from ingot.capture import Input, Output
+from ingot.inputs import narrowed
 from ingot.rank_bodies import bodies_of
 from ingot.rank_places import comparing_group
 from ingot.rank_program import Program, Unified
@@ -33,8 +37,35 @@ def unify(module: GraphModule, inputs: Sequence[Input], outputs: Sequence[Output
     if found.are_any:
         unified = Program(bodies, inputs, outputs, found, places).unified()
         module.meta["ingot_unified"] = unified
+    rank_labels.rename(found.names)
     unified.groups = places.names()
     return unified
+
+
+def agree_on_ranges(
+    program: torch.export.ExportedProgram, args: tuple, kwargs: Mapping[str, Any]
+) -> tuple[tuple, dict[str, Any]]:
+    """What one rank was not traced for, the program is not: the arguments with each Input narrowed to the sizes of all ranks."""
+    nodes = list(program.graph.nodes)
+    shown = _shown(program.graph_module, rank_labels.ranges_of(nodes))
+    if shown is None:
+        return args, dict(kwargs)
+    rank_labels.narrow_ranges(nodes, shown)
+    return narrowed(program, args, kwargs, rank_labels.range_of)
+
+
+def guards_of_all(module: GraphModule, guards: Sequence[str]) -> list[str]:
+    """Likewise, all ranks have the guards of all."""
+    shown = _shown(module, list(guards))
+    return list(guards) if shown is None else list(dict.fromkeys(text for own in shown for text in own))
+
+
+def _shown(module: GraphModule, own: Any) -> list[Any] | None:
+    """What each rank shows the others; None if there are none."""
+    names = list(dict.fromkeys(ranks.groups_in(module)))
+    if not names or comparing_group(names).size() == 1:
+        return None
+    return [json.loads(text) for text in ranks.shared_texts(comparing_group(names), json.dumps(own))]
 
 
 def _as_before(module: GraphModule, inputs: Sequence[Input]) -> Unified:

@@ -3,14 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
 from torch.fx import Node
 
+from ingot.rank_expressions import Size, is_constant
 from ingot.rank_positions import Calls
-from ingot.rank_sizes import Sizes, Vector
+from ingot.rank_sizes import Sizes
 from ingot.rank_traces import refusal
 
 aten = torch.ops.aten
@@ -35,11 +36,13 @@ def is_creation(node: Node) -> bool:
 
 
 def replace(
-    node: Node, values: Mapping[int | str, Vector], constants: Any, shape: list[Vector], sizes: Sizes
+    node: Node,
+    values: Mapping[int | str, Sequence[Any]],
+    constants: Any,
+    shape: list[Sequence[Size]],
+    sizes: Sizes,
 ) -> None:
     """Values: those of the differing arguments, on each rank."""
-    if not all(isinstance(size, int) for vector in shape for size in vector):
-        raise refusal(node, "a tensor has sizes that vary, and others that depend on the rank")
     call = Calls(node, node.meta["val"].fake_mode)
     dtype = node.meta["val"].dtype
     made = (
@@ -54,11 +57,11 @@ def replace(
 
 
 def _range(
-    node: Node, values: Mapping, constants: Any, shape: list[Vector], sizes: Sizes, call: Calls
+    node: Node, values: Mapping, constants: Any, shape: list[Sequence[Size]], sizes: Sizes, call: Calls
 ) -> Node:
     """0, 1, 2, ... times the step, beyond where it begins: of integers, so that nothing is rounded."""
     begins, step = _RANGES[node.target]
-    is_whole = all(isinstance(value, int) for vector in values.values() for value in vector)
+    is_whole = not any(isinstance(value, float) for vector in values.values() for value in vector)
     if node.meta["val"].dtype.is_floating_point or not is_whole or step in values:
         raise refusal(node, "a range of other than integers, or with another step, depends on the rank")
     count = shape[0]
@@ -66,17 +69,20 @@ def _range(
     if step is not None and len(node.args) > step and node.args[step] != 1:
         made = call(aten.mul.Tensor, made, node.args[step])
     if begins in values:
-        return call(aten.add.Tensor, made, constants.of(values[begins]))
+        own = constants.of if is_constant(values[begins]) else sizes.node
+        return call(aten.add.Tensor, made, own(values[begins]))
     first = 0 if begins is None else node.args[begins]
     return made if first == 0 else call(aten.add.Tensor, made, first)
 
 
 def _filled(
-    node: Node, values: Mapping, constants: Any, shape: list[Vector], sizes: Sizes, call: Calls
+    node: Node, values: Mapping, constants: Any, shape: list[Sequence[Size]], sizes: Sizes, call: Calls
 ) -> Node:
     slot = _FILLED[node.target]
     if slot not in values:  # the sizes alone differ
         number: Any = constants.of([node.args[slot]] * constants.ranks)
+    elif any(isinstance(value, tuple) for value in values[slot]):
+        raise refusal(node, "the number that all elements are depends on the rank and on a size that varies")
     else:
         number = constants.of(values[slot])
     return call(aten.expand.default, number, [sizes.node(size) for size in shape])

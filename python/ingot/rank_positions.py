@@ -17,6 +17,8 @@ import torch
 from torch.fx import Node
 from torch.fx.node import map_arg
 
+from ingot.rank_expressions import size_of
+
 aten = torch.ops.aten
 Values = Mapping[int, Sequence[int]]  # argument -> its value on each rank
 
@@ -55,6 +57,35 @@ def is_part(node: Node) -> bool:
     )
 
 
+def starts_of(node: Node, differing: Values) -> list[Any] | None:
+    """Where a slice of neighbours begins on each rank, `differing` or not; None of other nodes, and where it may be counted from the end.
+
+    Of sizes that vary, unless `are_positions`.
+    """
+    if node.target not in (aten.slice.Tensor, aten.slice_scatter.default) or _step(node) != 1:
+        return None
+    begins = min(_POSITIONS[node.target])
+    own = _argument(node, begins, 0) or 0
+    own = size_of(own.meta["val"]) if isinstance(own, Node) else own
+    starts = list(differing.get(begins, [own] * len(next(iter(differing.values())))))
+    is_from_end = all(isinstance(start, int) and start < 0 for start in starts)
+    is_from_start = all(
+        start >= 0 if isinstance(start, int) else all(number > 0 for number, _ in start) for start in starts
+    )
+    return starts if is_from_end or is_from_start else None
+
+
+def replace_varying(node: Node, starts: Sequence[Any], shape_of: Callable[[Node], list], sizes: Any) -> None:
+    """The slice ends as many elements later as each rank takes, so that nothing has to be proved of its size."""
+    tensor, dim = _tensor_and_dim(node)
+    start = sizes.node(starts)
+    if isinstance(starts[0], int) and starts[0] < 0:
+        start = sizes.added(sizes.node(shape_of(tensor)[dim]), start)
+    end = sizes.added(start, sizes.node(shape_of(_elements(node))[dim]))
+    operands = 3 if node.target is aten.slice_scatter.default else 2
+    node.args, node.kwargs = (*node.args[: operands - 1], dim, start, end), {}
+
+
 @dataclass
 class Positions:
     """Where a node takes or writes elements, on each rank."""
@@ -78,8 +109,7 @@ class Positions:
 def positions_of(node: Node, values: Values, shape_of: Callable[[Node], list]) -> Positions:
     """`shape_of`: a node's sizes on all ranks."""
     tensor, dim = _tensor_and_dim(node)
-    step = _argument(node, 4, 1) if node.target is aten.slice.Tensor else 1
-    step = _argument(node, 5, 1) if node.target is aten.slice_scatter.default else step
+    step = _step(node)
     starts = _starts(node, values, shape_of(tensor)[dim])
     counts = [1] * len(starts) if _is_single(node) else shape_of(_elements(node))[dim]
     ends = [start + max(step * (count - 1) + 1, 0) for start, count in zip(starts, counts, strict=True)]
@@ -158,6 +188,13 @@ def _argument(node: Node, position: int, default: int) -> Any:
         return node.args[position]
     name = node.target._schema.arguments[position].name
     return node.kwargs.get(name, default)
+
+
+def _step(node: Node) -> int:
+    """Of a slice or another node with positions."""
+    if node.target is aten.slice.Tensor:
+        return _argument(node, 4, 1)
+    return _argument(node, 5, 1) if node.target is aten.slice_scatter.default else 1
 
 
 def _sizes(node: Node) -> Sequence[int]:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -16,6 +15,7 @@ from ingot.capture import Input, Output
 from ingot.kinds import InputRole
 from ingot.rank_bodies import Body
 from ingot.rank_constants import Constants
+from ingot.rank_expressions import Size, coefficients_in, is_computed_size, is_constant, is_size, size_of
 from ingot.rank_places import Places, Vector
 from ingot.rank_sizes import Sizes, Symbols
 from ingot.rank_traces import Differences, refusal, scalars_of, tensors_of, walk
@@ -66,16 +66,12 @@ class Program:
         ]
         self._fake = next(value.fake_mode for value in values if hasattr(value, "fake_mode"))
         self._device = next((value.device for value in values if value.is_cuda), torch.device("cpu"))
-        vectors = [
-            vector
-            for shapes in found.sizes.values()
-            for shape in shapes
-            for vector in shape
-            if all(isinstance(size, int) for size in vector)  # not a size that varies, and is the same on all
-        ]
         self._positions = {node: where for node in found.scalars if (where := self._positions_of(node))}
         self._size_scalars = {node: self._sizes_among(node) for node in found.scalars}
-        vectors += [vector for scalars in self._size_scalars.values() for vector in scalars.values()]
+        sizes = [vector for shapes in found.sizes.values() for shape in shapes for vector in shape]
+        sizes = [vector for vector in sizes if len(set(vector)) > 1]
+        sizes += [vector for scalars in self._size_scalars.values() for vector in scalars.values()]
+        vectors = [numbers for vector in sizes for numbers in coefficients_in(vector)]
         vectors += [vector for where in self._positions.values() for vector in where.vectors()]
         self._require_equal_inputs()
         self._symbols = Symbols(vectors, self._fake, places)
@@ -114,23 +110,28 @@ class Program:
     def _is_changed(self, node: Node) -> bool:
         return bool(self._targets & {node.name, getattr(self._inputs.get(node), "name", node.name)})
 
-    def _sizes_among(self, node: Node) -> dict[int, Vector]:
+    def _sizes_among(self, node: Node) -> dict[int, Sequence[Size]]:
         """Of the scalars of a node that differ, those that are sizes, by their order."""
         differing = self._found.scalars[node]
         places = list(scalars_of(node))
-        if node in self._positions or rank_creation.is_creation(node):
+        if node in self._positions:
             return {}
         return {
             order: values
             for order, values in differing.items()
-            if _is_size(node, places[order][0]) and all(isinstance(value, int) for value in values)
+            if any(isinstance(value, tuple) for value in values)
+            or (
+                not rank_creation.is_creation(node)
+                and _is_size(node, places[order][0])
+                and is_constant(values)
+            )
         }
 
-    def _shape_of(self, node: Node, number: int = 0) -> list[Vector]:
+    def _shape_of(self, node: Node, number: int = 0) -> list[Sequence[Size]]:
         """Per dim, the size on each rank, also of nodes of which all ranks have the same."""
         if node in self._found.sizes:
             return self._found.sizes[node][number]
-        return [[size] * self._places.count for size in tensors_of(node.meta["val"])[number].shape]
+        return [[size_of(size)] * self._places.count for size in tensors_of(node.meta["val"])[number].shape]
 
     def _set_sizes(self, sizes: Sizes) -> None:
         for node, shapes in self._found.sizes.items():
@@ -157,7 +158,8 @@ class Program:
         """Asked while nodes have the sizes of this rank's trace. None if other arguments differ too."""
         differing, places = self._found.scalars[node], list(scalars_of(node))
         values = {places[order][0]: vector for order, vector in differing.items() if not places[order][1]}
-        if len(values) != len(differing) or not rank_positions.are_positions(node, set(values)):
+        is_known = len(values) == len(differing) and all(map(is_constant, values.values()))
+        if not is_known or not rank_positions.are_positions(node, set(values)):
             return None
         if rank_positions.is_part(node) and node.args[0] in self._found.sizes:
             return None
@@ -171,6 +173,9 @@ class Program:
             return rank_positions.replace(node, self._positions[node], constants, graph_sizes)
         if rank_creation.is_creation(node):
             return rank_creation.replace(node, values, constants, self._shape_of(node), graph_sizes)
+        starts = rank_positions.starts_of(node, values)
+        if starts is not None:
+            return rank_positions.replace_varying(node, starts, self._shape_of, graph_sizes)
         sizes, slots = self._size_scalars[node], []
         made: dict[int, Any] = {order: graph_sizes.node(vector) for order, vector in sizes.items()}
         for order, vector in differing.items():
@@ -183,7 +188,9 @@ class Program:
             slots.append(slot)
         order = iter(range(len(places)))
         replaced = walk(
-            (node.args, node.kwargs), lambda scalar: made.get(next(order), scalar), lambda other: other
+            (node.args, node.kwargs),
+            lambda scalar: made.get(next(order), scalar),
+            lambda other: made.get(next(order), other) if is_size(other) else other,
         )
         node.args, node.kwargs = replaced
         for slot in slots:
@@ -212,9 +219,9 @@ class Program:
         result.constants.append(given.name)
 
 
-# What new nodes compute that may turn out to be of no use: sums of sizes, and parts of weights that products read whole. Sizes
-# themselves stay, since a branch may return tensors of these sizes.
-_MADE = (operator.add, operator.mul, torch.ops.aten.slice.Tensor)
+# What may turn out to be of no use beside sums of sizes: parts of weights that products read whole. Sizes of the rank stay, since a
+# branch may return tensors of these sizes.
+_MADE = (torch.ops.aten.slice.Tensor,)
 
 
 class _Graph:
@@ -238,7 +245,7 @@ class _Graph:
         graph = self.body.module.graph
         graph.erase_node(self.first)
         for node in reversed(list(graph.nodes)):
-            if node.target in _MADE and not node.users:
+            if (node.target in _MADE or is_computed_size(node)) and not node.users:
                 graph.erase_node(node)
         graph.lint()
         self.body.module.recompile()

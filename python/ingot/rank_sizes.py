@@ -15,8 +15,10 @@ from typing import Any
 import torch
 from torch.fx import Node
 
-from ingot import rank_operators  # noqa: F401
+from ingot import rank_expressions, rank_operators  # noqa: F401
+from ingot.rank_expressions import Size
 from ingot.rank_places import Places, Vector
+from ingot.rank_traces import sizes_of_inputs
 
 
 class Basis:
@@ -86,27 +88,39 @@ class Sizes:
     def __init__(self, symbols: Symbols, first: Node, fake: Any) -> None:
         self._basis, self._places = symbols.basis, symbols.places
         self._first, self._fake = first, fake
-        self._nodes: dict[tuple[int, ...], Node] = {}
+        self._nodes: dict[tuple[Size, ...], Node] = {}
+        self._varying_nodes: dict[str, Node] = {}
         self._symbols = [
             self._symbol(*entry) for entry in zip(self._basis.tables, symbols.values, strict=True)
         ]
 
-    def expression(self, vector: Vector) -> int | torch.SymInt:
+    def expression(self, vector: Sequence[Size]) -> int | torch.SymInt:
+        if not rank_expressions.is_constant(vector):
+            return self.node(vector).meta["val"]
         constant, coefficients = self._basis.combination(vector)
         terms = zip(coefficients, self._symbols, strict=True)
         return sum((c * symbol.meta["val"] for c, symbol in terms if c), start=constant)
 
-    def node(self, vector: Vector) -> Node | int:
-        if len(set(vector)) == 1:
+    def node(self, vector: Sequence[Size]) -> Any:
+        """A node, or a number that is the same on all ranks."""
+        is_constant = rank_expressions.is_constant(vector)
+        if is_constant and len(set(vector)) == 1:
             return vector[0]
         if tuple(vector) not in self._nodes:
-            self._nodes[tuple(vector)] = self._sum(*self._basis.combination(vector))
+            made = self._sum(*self._basis.combination(vector)) if is_constant else self._sum_of_terms(vector)
+            self._nodes[tuple(vector)] = made
         return self._nodes[tuple(vector)]
+
+    def added(self, a: Any, b: Any) -> Any:
+        """Of nodes or numbers."""
+        if not isinstance(a, Node) and not isinstance(b, Node):
+            return a + b
+        return self._computed(operator.add, *((a, b) if isinstance(a, Node) else (b, a)))
 
     def tensor(self, like: torch.Tensor, shape: Sequence[Vector]) -> torch.Tensor:
         """`like` with these sizes: dense, its dims in memory in the same order. Sizes that vary are those of `like`."""
         sizes = [
-            self.expression(vector) if isinstance(vector[0], int) else own
+            self.expression(vector) if len(set(vector)) > 1 else own
             for vector, own in zip(shape, like.shape, strict=True)
         ]
         order = sorted(range(len(sizes)), key=lambda dim: _order_of(like, dim))
@@ -132,9 +146,39 @@ class Sizes:
             total = term if total is None else self._computed(operator.add, total, term)
         return total if constant == 0 else self._computed(operator.add, total, constant)
 
+    def _sum_of_terms(self, vector: Sequence[Size]) -> Node:
+        """Of symbols that inputs have, with coefficients of each rank's own."""
+        total: Any = 0
+        for coefficients, factors in rank_expressions.terms_of(vector) or []:
+            term = self.node(coefficients)
+            for factor in factors:
+                value = self._varying(factor) if isinstance(factor, str) else self._function(*factor)
+                term = value if term == 1 else self._computed(operator.mul, value, term)
+            total = term if total == 0 else self._computed(operator.add, term, total)
+        return total
+
+    def _varying(self, name: str) -> Node:
+        """The symbol of an input's size."""
+        if name not in self._varying_nodes:
+            given, dim = sizes_of_inputs(self._first.graph)[name]
+            node = given
+            if dim is not None:
+                node = self._call(torch.ops.aten.sym_size.int, given, dim)
+                node.meta["val"] = given.meta["val"].shape[dim]
+            self._varying_nodes[name] = node
+        return self._varying_nodes[name]
+
+    def _function(self, name: str, *arguments: Sequence[Size]) -> Any:
+        first, *others = (self.node(vector) for vector in arguments)
+        for other in others:
+            first = self._computed(rank_expressions.FUNCTIONS[name], first, other)
+        return first
+
     def _computed(self, function: Any, a: Any, b: Any) -> Node:
         node = self._call(function, a, b)
-        node.meta["val"] = function(a.meta["val"], b.meta["val"] if isinstance(b, Node) else b)
+        node.meta["val"] = function(
+            *(each.meta["val"] if isinstance(each, Node) else each for each in (a, b))
+        )
         return node
 
     def _call(self, target: Any, *arguments: Any) -> Node:

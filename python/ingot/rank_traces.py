@@ -11,13 +11,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
-from torch.fx import GraphModule, Node
+from torch.fx import Graph, GraphModule, Node
 
-from ingot import compat, ranks
+from ingot import compat, rank_expressions, rank_labels, ranks
 from ingot.capture import DTYPES, Input, attribute_of, target_name
 from ingot.errors import UserError
 from ingot.kinds import InputRole
 from ingot.rank_bodies import Body, graphs_of
+from ingot.rank_expressions import Size
 from ingot.rank_places import Places, comparing_group, own_groups, places_of
 from ingot.source import line_of
 
@@ -32,10 +33,17 @@ class Differences:
     scalars: dict[Node, dict[int, list[Any]]] = field(
         default_factory=dict
     )  # by their order among the arguments
-    sizes: dict[Node, list[list[list[int]]]] = field(
+    sizes: dict[Node, list[list[list[Size]]]] = field(
         default_factory=dict
     )  # of each tensor of the value, each dim
     contents: dict[Node, list[torch.Tensor]] = field(default_factory=dict)  # of constants and integer buffers
+    names: dict[Node, str] = field(default_factory=dict)  # of rank 0, if not all ranks have the same
+
+    def numbers(self) -> list[tuple[Node, Sequence[Any]]]:
+        """Scalars and sizes, each with its value on each rank."""
+        scalars = [(node, vector) for node, known in self.scalars.items() for vector in known.values()]
+        shapes = [(node, shape) for node, known in self.sizes.items() for shape in known]
+        return scalars + [(node, vector) for node, shape in shapes for vector in shape]
 
     @property
     def are_any(self) -> bool:
@@ -47,8 +55,9 @@ def compare(
 ) -> tuple[Differences, Places]:
     """`names`: of the program's groups. UserError INGOT-U359 names the first node in which traces differ in anything else."""
     group = comparing_group(names)
-    nodes = [node for body in bodies for node in body.nodes]
-    own = {"groups": own_groups(names), "rows": _rows(bodies, inputs, names)}
+    nodes = [node for body in bodies for node in _compared(body)]
+    own = {"groups": own_groups(names), "rows": _rows(bodies, inputs, names), "names": [node.name for node in nodes],
+           "ranges": rank_labels.ranges_of(nodes)}  # fmt: skip
     shown = [json.loads(text) for text in ranks.shared_texts(group, json.dumps(own))]
     traces = [each["rows"] for each in shown]
     found = Differences()
@@ -56,12 +65,12 @@ def compare(
     for node, *rows in zip(nodes, *traces, strict=False):
         for rank, row in enumerate(rows):
             _require_same(node, rows[0], row, rank)
-        columns = zip(*(row["scalars"] for row in rows), strict=True)
+        columns = zip(*(rank_expressions.from_json(row["scalars"]) for row in rows), strict=True)
         scalars = {k: list(values) for k, values in enumerate(columns) if len(set(map(repr, values))) > 1}
         if scalars:
             found.scalars[node] = scalars
         if len({json.dumps(row["sizes"]) for row in rows}) > 1:
-            found.sizes[node] = _sizes_of(node, [row["sizes"] for row in rows])
+            found.sizes[node] = _sizes_of([rank_expressions.from_json(row["sizes"]) for row in rows])
         if len({row["content"] for row in rows}) > 1:
             differing.append(node)
     for rank, trace in enumerate(traces):
@@ -73,17 +82,33 @@ def compare(
             raise refusal(node, "a constant in a branch has other elements")
     if differing:
         found.contents = _contents(bodies[0].module, inputs, differing, group)
+    _require_forms(found)
     _require_places(found, places)
+    if empty := rank_labels.narrow_ranges(nodes, [each["ranges"] for each in shown]):
+        raise refusal(nodes[-1], f"no size {empty} is one that all ranks were traced for")
+    if any(each["names"] != shown[0]["names"] for each in shown):
+        found.names = dict(zip(nodes, shown[0]["names"], strict=True))
     return found, places
+
+
+def _require_forms(found: Differences) -> None:
+    """Sizes that vary are of one form on all ranks, and of inputs of their graph."""
+    for node, vector in found.numbers():
+        is_mixed = not rank_expressions.is_constant(vector) and len(set(vector)) > 1
+        if not is_mixed or not any(isinstance(entry, tuple) for entry in vector):
+            continue
+        shown = ", ".join(map(rank_expressions.text_of, vector))
+        if rank_expressions.terms_of(vector) is None:
+            raise refusal(node, f"a size or position is {shown} on the ranks")
+        if missing := rank_expressions.symbols_in(vector) - set(sizes_of_inputs(node.graph)):
+            raise refusal(
+                node, f"a size is {shown} on the ranks, of which no input has {', '.join(sorted(missing))}"
+            )
 
 
 def _require_places(found: Differences, places: Places) -> None:
     """What differs has to follow from the positions in the program's groups: contexts know no others."""
-    values: list[tuple[Node, Sequence[Any]]] = []
-    for node, scalars in found.scalars.items():
-        values += [(node, vector) for vector in scalars.values()]
-    for node, shapes in found.sizes.items():
-        values += [(node, vector) for shape in shapes for vector in shape]
+    values = found.numbers()
     for node, contents in found.contents.items():
         values.append((node, [_digest(content) for content in contents]))
     for node, vector in values:
@@ -123,14 +148,34 @@ def tensors_of(value: Any) -> list[torch.Tensor]:
     return [each for each in values if isinstance(each, torch.Tensor)]
 
 
+def sizes_of_inputs(graph: Graph) -> dict[str, tuple[Node, int | None]]:
+    """Per symbol, an input that is it, or that has this size along a dim."""
+    found: dict[str, tuple[Node, int | None]] = {}
+    for node in graph.nodes:
+        value = node.meta.get("val") if node.op == "placeholder" else None
+        sizes = value.shape if isinstance(value, torch.Tensor) else ()
+        if isinstance(value, torch.SymInt):
+            found.setdefault(str(value), (node, None))
+        for dim, size in enumerate(sizes):
+            if isinstance(size, torch.SymInt):
+                found.setdefault(str(size), (node, dim))
+    return found
+
+
 # ---- what a trace is ----
+def _compared(body: Body) -> list[Node]:
+    """Not how sizes were computed, which may differ where what they are does not."""
+    return [node for node in body.nodes if not rank_expressions.is_computed_size(node)]
+
+
 def _rows(bodies: Sequence[Body], inputs: Sequence[Input], names: Sequence[str] = ()) -> list[Row]:
     rows = []
     for body in bodies:
         given = iter(inputs if body.outer is None else ())
-        positions = {node: f"%{position}" for position, node in enumerate(body.nodes)}
+        compared = _compared(body)
+        positions = {node: f"%{position}" for position, node in enumerate(compared)}
         groups = {name: f"group {position}" for position, name in enumerate(names)}
-        for node in body.nodes:
+        for node in compared:
             own = next(given, None) if node.op == "placeholder" else None
             rows.append(_row(body.module, node, {**positions, **groups}, own))
     return rows
@@ -138,13 +183,19 @@ def _rows(bodies: Sequence[Body], inputs: Sequence[Input], names: Sequence[str] 
 
 def _row(module: GraphModule, node: Node, names: Mapping[Any, str], given: Input | None) -> Row:
     """`names`: of nodes, and of groups, which ranks have other names for."""
-    scalars: list[float] = []
+    scalars: list[Any] = []
 
     def keep(scalar: float) -> str:
         scalars.append(scalar)
         return type(scalar).__name__
 
-    arguments = walk(_with_names(node, names), keep, names.__getitem__)
+    def name_of(other: Node) -> str:
+        if not rank_expressions.is_size(other):
+            return names[other]
+        scalars.append(rank_expressions.size_of(other.meta["val"]))
+        return "int"
+
+    arguments = walk(_with_names(node, names), keep, name_of)
     row: Row = {
         "operator": node.op,
         "arguments": repr(arguments),
@@ -157,9 +208,7 @@ def _row(module: GraphModule, node: Node, names: Mapping[Any, str], given: Input
     tensors = tensors_of(node.meta.get("val"))
     if tensors:
         row["type"] = " ".join(f"{value.dtype} of {value.ndim} dims" for value in tensors)
-        row["sizes"] = [
-            [size if isinstance(size, int) else str(size) for size in value.shape] for value in tensors
-        ]
+        row["sizes"] = [[rank_expressions.size_of(size) for size in value.shape] for value in tensors]
     if given is not None:
         row["value"] = f"{given.kind} {given.literal!r}"
         row["content"] = "" if _is_weight(given) else _digest(given.data)
@@ -225,16 +274,9 @@ def _require_same(node: Node, first: Row, other: Row, rank: int) -> None:
             )
 
 
-def _sizes_of(node: Node, by_rank: Sequence[list[list[Any]]]) -> list[list[list[int]]]:
-    """Per tensor and dim, the size on each rank; sizes that vary are the same expression on all."""
-    transposed = [
-        [list(sizes) for sizes in zip(*shapes, strict=True)] for shapes in zip(*by_rank, strict=True)
-    ]
-    for shape in transposed:
-        for sizes in shape:
-            if len(set(map(str, sizes))) > 1 and not all(isinstance(size, int) for size in sizes):
-                raise refusal(node, f"a size is {', '.join(map(str, sizes))} on the ranks")
-    return transposed
+def _sizes_of(by_rank: Sequence[Sequence[Sequence[Size]]]) -> list[list[list[Size]]]:
+    """Per tensor and dim, the size on each rank."""
+    return [[list(sizes) for sizes in zip(*shapes, strict=True)] for shapes in zip(*by_rank, strict=True)]
 
 
 def _contents(
@@ -277,6 +319,9 @@ def scalars_of(node: Node) -> Iterator[tuple[int | str, tuple[int, ...]]]:
         if isinstance(argument, (list, tuple)):
             for k, each in enumerate(argument):
                 yield from places(each, (*path, k))
+        elif isinstance(argument, Node):
+            if rank_expressions.is_size(argument):
+                yield path
         elif isinstance(argument, (int, float)) and not isinstance(argument, bool):
             yield path
 

@@ -76,18 +76,23 @@ void check_signature(const EngineData& engine) {
           "differs from the program in its inputs");
 }
 
-// Evaluated before the first step, or when a step of the main program binds the last of their symbols.
+// Evaluated before the first step, or when a step of the main program binds the last of their symbols: those
+// of inputs and of the rank are bound before.
 void check_conditions(const EngineData& engine) {
   constexpr size_t kMaxChecks = 1 << 16;
   require(engine.checks.size() <= kMaxChecks, "the program", "has too many conditions on sizes");
   SpelledSymbols bound = spelled_symbols(engine.main);
+  for (const auto& [name, info] : engine.main.symbols) {
+    if (info.by_rank) bound.emplace(name, name);
+  }
   for (const Step& step : engine.main.steps) {
     for (const SymbolBinding& binding : step.binds) bound.emplace(binding.symbol, binding.symbol);
   }
   for (const SizeCheck& check : engine.checks) {
     for (const std::string& symbol : symbols_of(check.condition))
-      require(bound.contains(symbol), symbol,
-              "is used by a condition on sizes, but no input and no step of the main program binds it");
+      require(
+          bound.contains(symbol), symbol,
+          "is used by a condition on sizes, but no input, no rank and no step of the main program binds it");
   }
 }
 

@@ -340,10 +340,8 @@ TEST(EngineFile, RefusesTablesThatContradictThePrograms) {
   EXPECT_THAT(verdict(to_bytes(engine)), HasSubstr("not listed"));
   engine = small_engine();
   engine.checks[0].condition = parse_predicate("S < 300 & N < 4");
-  EXPECT_THAT(
-      verdict(to_bytes(engine)),
-      HasSubstr(
-          "'N' is used by a condition on sizes, but no input and no step of the main program binds it"));
+  EXPECT_THAT(verdict(to_bytes(engine)), HasSubstr("'N' is used by a condition on sizes, but no input, no "
+                                                   "rank and no step of the main program binds it"));
 }
 
 TEST(EngineFile, StoresEqualWeightsOnce) {

@@ -21,6 +21,7 @@ from typing import Any
 import branch_checks
 import ingot
 import mesh_checks
+import mixed_checks
 import one_program_checks
 import pytest
 import shard_checks
@@ -339,6 +340,7 @@ def check_a_new_connection_after_a_failure(rank: int, size: int) -> None:
 IN_FOLDERS = {
     "one_program_of_all_traces": one_program_checks.check,
     "parts_of_different_sizes": uneven_checks.check,
+    "sizes_that_vary_and_depend_on_the_rank": mixed_checks.check,
     "branches": branch_checks.check,
     "one_checkpoint_for_all_ranks": shard_checks.check,
 }
