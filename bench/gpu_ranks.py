@@ -7,18 +7,21 @@ Ways, in turns: eager in a CUDA graph, inductor's code in a CUDA graph (both wit
 a step with a synchronization after each, of the slowest rank; `queued` is that of steps that are enqueued one after another. Weights
 are random numbers from seeds, made on the GPU: ranks have slices of the same. The error is the largest difference of logits to eager
 over the largest logit, when all are forced to decode the same 8 tokens; `other words`: how often the rank's best word was another one
-than eager's, whose two best differ by more than that error. A row that the output file has is not measured again.
+than eager's, whose two best differ by more than that error. A row that the output file has is not measured again, unless its time
+ran out; then it has the ways and rounds that there were.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 import socket
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 import zlib
 from collections.abc import Callable
@@ -34,6 +37,7 @@ from bench.cuda_graphs import graph_of
 
 ROUNDS, CALLS, CACHED, FORCED = 10, 20, 1024, 8
 ROW_SECONDS = 480
+BEGUN = time.monotonic()
 SHAPES = {
     "tiny": {"words": 1024, "width": 256, "layers": 2, "heads": 8, "pairs": 2, "inner": 512},
     "llama_1b": {"words": 128256, "width": 2048, "layers": 16, "heads": 32, "pairs": 8, "inner": 8192},
@@ -155,22 +159,19 @@ def queued_us(way: Way) -> float:
     return (time.perf_counter() - start) * 1e6 / CALLS
 
 
-def ways_of(model: Step, args: tuple[torch.Tensor, ...], rank: int, wanted: list[str]) -> dict[str, Way]:
+def way_of(name: str, model: Step, args: tuple[torch.Tensor, ...], rank: int) -> Way:
+    if name == "eager":
+        return graph_of(lambda: model(*args))
+    if name == "inductor":
+        compiled = torch.compile(model)
+        return graph_of(lambda: compiled(*args))
     import ingot
     from ingot.devices import architecture
 
-    ways: dict[str, Way] = {}
-    if "ingot" in wanted:
-        program = torch.export.export(model, args)
-        engine = ingot.build(program, device=f"cuda:{architecture(rank)}", gpu=rank, rank=str(rank))
-        del program
-        ways["ingot"] = lambda: engine(*args)
-    if "eager" in wanted:
-        ways["eager"] = graph_of(lambda: model(*args))
-    if "inductor" in wanted:
-        compiled = torch.compile(model)
-        ways["inductor"] = graph_of(lambda: compiled(*args))
-    return ways
+    program = torch.export.export(model, args)
+    say("exported")
+    engine = ingot.build(program, device=f"cuda:{architecture(rank)}", gpu=rank, rank=str(rank))
+    return lambda: engine(*args)
 
 
 def errors_of(
@@ -194,42 +195,63 @@ def errors_of(
     return errors, others
 
 
-def measure(name: str, rank: int, size: int, wanted: list[str], tokens: int) -> dict:
-    """This rank's times; all ranks are in the same call at the same time."""
+def say(text: str) -> None:
+    """How far this rank is; stdout has its rows."""
+    print(
+        f"  rank {os.environ.get('RANK', 0)}, {time.monotonic() - BEGUN:.0f} s: {text}",
+        file=sys.stderr,
+        flush=True,
+    )
+
+
+def measure(name: str, rank: int, size: int, wanted: list[str], tokens: int) -> None:
+    """Prints this rank's row as often as it knows more: when a way is there, and after each round. All ranks are in the same call at the
+    same time."""
     torch.cuda.set_device(rank)
     if size > 1:
         dist.init_process_group("nccl", device_id=torch.device("cuda", rank))
+    ranks = Ranks(rank, size)
+    ways: dict[str, Way] = {}
+    row: dict = {kind: {} for kind in ("error", "other words", "seconds_to_build")}
+    times: dict[str, list[float]] = {way: [] for way in wanted}
+    queued: dict[str, list[float]] = {way: [] for way in wanted}
+
+    def go_round() -> None:
+        for way, run in ways.items():
+            times[way] += synchronized_us(run)
+            queued[way].append(queued_us(run))
+        row["us"] = {way: statistics.median(times[way]) for way in ways}
+        row["queued"] = {way: statistics.median(queued[way]) for way in ways}
+        row["rounds"] = len(queued[wanted[-1]])
+        print(json.dumps(row), flush=True)
+
     with torch.no_grad():
-        model = Step(**SHAPES[name], ranks=Ranks(rank, size)).eval().requires_grad_(False)
+        model = Step(**SHAPES[name], ranks=ranks).eval().requires_grad_(False)
         positions = torch.arange(tokens) if tokens > 1 else torch.tensor([CACHED - 1])
-        args = (torch.arange(7, 7 + tokens, device="cuda").unsqueeze(0), positions.cuda())
-        begun = time.perf_counter()
-        ways = ways_of(model, args, rank, wanted)
-        built = time.perf_counter() - begun
-        errors, others = errors_of(model, args, ways)
-        times: dict[str, list[float]] = {way: [] for way in ways}
-        queued: dict[str, list[float]] = {way: [] for way in ways}
-        for _ in range(ROUNDS):
-            for way, run in ways.items():
-                times[way] += synchronized_us(run)
-                queued[way].append(queued_us(run))
-    row = {"us": {way: statistics.median(taken) for way, taken in times.items()},
-           "queued": {way: statistics.median(taken) for way, taken in queued.items()},
-           "error": errors, "other words": others, "seconds_to_build": built}  # fmt: skip
-    if size > 1:
-        dist.barrier()
-    return row
+        args = (torch.arange(7, 7 + tokens).unsqueeze(0).to(ranks.device), positions.to(ranks.device))
+        say("has its weights")
+        for way in wanted:
+            begun = time.perf_counter()
+            ways[way] = way_of(way, model, args, rank)
+            row["seconds_to_build"][way] = time.perf_counter() - begun
+            errors, others = errors_of(model, args, {way: ways[way]})
+            row["error"] |= errors
+            row["other words"] |= others
+            go_round()
+            say(f"has {way}")
+        for _ in range(ROUNDS - 1):
+            go_round()
 
 
 def slowest(rows: list[dict]) -> dict:
-    """Of each time and error, that of the slowest rank."""
-    return {
-        kind: {way: max(row[kind][way] for row in rows) for way in rows[0][kind]}
-        for kind in ("us", "queued", "error", "other words")
-    }
+    """Of each time and error, that of the slowest rank; what all ranks have measured, if time ran out."""
+    ways = [way for way in rows[0]["us"] if all(way in row["us"] for row in rows)]
+    kinds = ("us", "queued", "error", "other words", "seconds_to_build")
+    worst = {kind: {way: max(row[kind][way] for row in rows) for way in ways} for kind in kinds}
+    return {**worst, "rounds": min(row["rounds"] for row in rows)}
 
 
-def start(name: str, size: int, wanted: list[str], tokens: int) -> dict:
+def start(name: str, size: int, wanted: list[str], tokens: int, seconds: float) -> dict:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -250,27 +272,27 @@ def start(name: str, size: int, wanted: list[str], tokens: int) -> dict:
         str(tokens),
         "--rank",
     ]
-    limit = time.monotonic() + ROW_SECONDS
-    processes = [
-        subprocess.Popen([*command, str(rank)], stdout=subprocess.PIPE, text=True,
-                         env={**os.environ, **common, "RANK": str(rank)})
-        for rank in range(size)
-    ]  # fmt: skip
-    try:
-        outputs = [process.communicate(timeout=max(1, limit - time.monotonic()))[0] for process in processes]
-    finally:
-        for process in processes:
-            process.kill()
-    if any(process.returncode for process in processes):
+    limit = time.monotonic() + seconds
+    with tempfile.TemporaryDirectory() as folder:
+        rows = [Path(folder) / f"{rank}" for rank in range(size)]
+        processes = []
+        for rank in range(size):
+            with rows[rank].open("w") as output:
+                own = {**os.environ, **common, "RANK": str(rank)}
+                processes.append(subprocess.Popen([*command, str(rank)], stdout=output, env=own))
+        try:
+            codes = [process.wait(max(1, limit - time.monotonic())) for process in processes]
+        except subprocess.TimeoutExpired:
+            codes = []
+            print(f"  {name} on {size} GPUs: {seconds} s are over", flush=True)
+        finally:
+            for process in processes:
+                process.kill()
+        texts = [[line for line in path.read_text().splitlines() if line.startswith("{")] for path in rows]
+    if any(codes) or not all(texts):
         raise SystemExit(f"{name} on {size} GPUs failed")
-    rows = [json.loads(output.splitlines()[-1]) for output in outputs]
-    return {
-        "model": name,
-        "gpus": size,
-        "tokens": tokens,
-        **slowest(rows),
-        "seconds_to_build": rows[0]["seconds_to_build"],
-    }
+    row = slowest([json.loads(lines[-1]) for lines in texts])
+    return {"model": name, "gpus": size, "tokens": tokens, **row}
 
 
 def main() -> None:
@@ -279,35 +301,41 @@ def main() -> None:
     parser.add_argument("--ranks", nargs="+", type=int, default=[1, 2])
     parser.add_argument("--ways", nargs="+", default=["ingot", "eager", "inductor"])
     parser.add_argument(
-        "--prefill", type=int, default=1, metavar="TOKENS", help="so many tokens a step (1: decoding)"
+        "--prefill",
+        type=int,
+        nargs="+",
+        default=[1],
+        metavar="TOKENS",
+        help="so many tokens a step (1: decoding)",
+    )
+    parser.add_argument(
+        "--seconds", type=float, default=ROW_SECONDS, help="for a row, with the builds of all its ways"
     )
     parser.add_argument("--output", type=Path, help="JSON; rows that it has are not measured again")
     parser.add_argument("--rank", type=int, help="of this process, which another one has started")
     given = parser.parse_args()
     if given.rank is not None:
-        row = measure(given.models[0], given.rank, int(os.environ["WORLD_SIZE"]), given.ways, given.prefill)
-        print(json.dumps(row), flush=True)
+        measure(given.models[0], given.rank, int(os.environ["WORLD_SIZE"]), given.ways, given.prefill[0])
         os._exit(0)  # graphs hold torch's communicator, whose end would wait for them
     known = given.output is not None and given.output.exists()
     content = json.loads(given.output.read_text()) if known else {"rows": []}
     content |= {"gpu": torch.cuda.get_device_name(), "torch": torch.__version__}
-    for name in given.models:
-        for size in given.ranks:
-            wanted = {"model": name, "gpus": size, "tokens": given.prefill}
-            if any(wanted.items() <= row.items() for row in content["rows"]):
-                continue
-            row = start(name, size, given.ways, given.prefill)
-            content["rows"].append(row)
-            times = "  ".join(
-                f"{way} {us:8.1f} ({row['queued'][way]:.1f} queued)" for way, us in row["us"].items()
-            )
-            print(
-                f"{name}, {given.prefill} tokens, on {size} GPUs, us: {times}  errors {row['error']}",
-                flush=True,
-            )
-            print(f"  other words {row['other words']}, {row['seconds_to_build']:.0f} s to build", flush=True)
-            if given.output:
-                given.output.write_text(json.dumps(content))
+    for name, size, tokens in itertools.product(given.models, given.ranks, given.prefill):
+        wanted = {"model": name, "gpus": size, "tokens": tokens, "rounds": ROUNDS}
+        known = [row for row in content["rows"] if wanted.items() <= {"rounds": ROUNDS, **row}.items()]
+        if any(set(given.ways) <= set(row["us"]) for row in known):
+            continue
+        row = start(name, size, given.ways, tokens, given.seconds)
+        place = {"model": name, "gpus": size, "tokens": tokens}
+        content["rows"] = [each for each in content["rows"] if not place.items() <= each.items()] + [row]
+        times = "  ".join(
+            f"{way} {us:8.1f} ({row['queued'][way]:.1f} queued)" for way, us in row["us"].items()
+        )
+        print(f"{name}, {tokens} tokens, on {size} GPUs, us: {times}  errors {row['error']}", flush=True)
+        built = ", ".join(f"{way} {seconds:.0f}" for way, seconds in row["seconds_to_build"].items())
+        print(f"  {row['rounds']} rounds, other words {row['other words']}, s to build: {built}", flush=True)
+        if given.output:
+            given.output.write_text(json.dumps(content))
 
 
 if __name__ == "__main__":
