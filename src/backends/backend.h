@@ -113,6 +113,10 @@ class Backend {
                                          const Target& target) const = 0;
   virtual FusionAnswer may_fuse_producer(const Node& region, const Node& producer,
                                          const Target& target) const = 0;
+  // Whether one kernel may compute both contractions, whose results elementwise nodes join.
+  virtual FusionAnswer may_fuse_twin(const Node&, const Node&, const Target&) const {
+    return {false, "no kernel template computes two contractions"};
+  }
   // The steps, in order, that compute a node of the final graph (fused or single).
   virtual std::vector<LoweredStep> lower(const Node& node, const SymbolTable& symbols,
                                          const Target& target) const = 0;

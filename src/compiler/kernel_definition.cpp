@@ -45,6 +45,9 @@ std::optional<Definition> define(const Node& node) {
   // A product with the moments of its rows is no one kernel of Loop IR.
   const auto is_moments = [](const Node* member) { return member->op == &ops::row_moments; };
   if (nodes.size() > 1 && std::ranges::any_of(nodes, is_moments)) return std::nullopt;
+  // Nor are two contractions.
+  const auto is_contraction = [](const Node* member) { return member->op->traits.has(Trait::kContraction); };
+  if (std::ranges::count_if(nodes, is_contraction) > 1) return std::nullopt;
   RegionKernel region = compose_region(nodes, outputs);
   Definition definition{std::move(region.kernel)};
   for (const Value* value : region.buffers) definition.buffers.push_back(outside(value));

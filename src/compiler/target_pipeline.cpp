@@ -110,7 +110,8 @@ std::vector<Pass> pipeline_for(const EngineBackends& backends, NodeReports* repo
     return quantized_multiple(node, backends, reports);
   };
   return pipeline({.layouts = layouts,
-                   .fuse = {fusion_by(&Backend::may_fuse_consumer), fusion_by(&Backend::may_fuse_producer)},
+                   .fuse = {fusion_by(&Backend::may_fuse_consumer), fusion_by(&Backend::may_fuse_producer),
+                            fusion_by(&Backend::may_fuse_twin)},
                    .precision = precision,
                    .quantized = quantized},
                   own_passes(backends, reports));

@@ -56,6 +56,7 @@ struct Region {
   Node* root;
   Node* last;
   std::set<Node*> nodes;
+  Node* twin = nullptr;     // a second contraction
   Node* moments = nullptr;  // of what `last` computes: one more result
 };
 
@@ -118,8 +119,67 @@ bool must_be_complete(const Node& root, const Node& producer, AliasOffsets& alia
   });
 }
 
+bool has_type_of(const Node& node, const Node& root) {
+  const TensorType &own = node.results[0]->type, &type = root.results[0]->type;
+  return own.shape == type.shape && own.layout == type.layout;
+}
+
+// Whether everything in the region that depends on the twin's result reads it index by index.
+bool is_joined(const Region& region, const Node& twin, const Graph& graph) {
+  if (twin.results.size() != 1 || graph.is_output(twin.results[0]) || !has_type_of(twin, *region.root))
+    return false;
+  std::set<const Node*> seen;
+  std::vector<const Node*> pending{&twin};
+  while (!pending.empty()) {
+    const Node* node = pending.back();
+    pending.pop_back();
+    for (Node* user : node->results[0]->users) {
+      const bool fits = region.nodes.contains(user) && user->op->traits.has(Trait::kElementwise) &&
+                        has_type_of(*user, *region.root);
+      if (!fits) return false;
+      if (user != region.last && seen.insert(user).second) pending.push_back(user);
+    }
+  }
+  return true;
+}
+
+// The contractions outside of the region that its last node depends on by nodes of the region.
+std::vector<Node*> joined_contractions(const Region& region) {
+  std::vector<Node*> found, pending{region.last};
+  std::set<const Node*> seen{region.last};
+  while (!pending.empty()) {
+    const Node* node = pending.back();
+    pending.pop_back();
+    for (const Value* operand : node->operands) {
+      Node* producer = operand == nullptr ? nullptr : operand->producer;
+      if (producer == nullptr || !seen.insert(producer).second) continue;
+      if (region.nodes.contains(producer))
+        pending.push_back(producer);
+      else if (producer->op->traits.has(Trait::kContraction))
+        found.push_back(producer);
+    }
+  }
+  return found;
+}
+
+// silu(gate) * up: one kernel reads what both contractions read once, and stores neither's result.
+void take_twin(Region& region, Fusion& fusion) {
+  if (!region.root->op->traits.has(Trait::kContraction) || region.moments != nullptr) return;
+  for (Node* twin : joined_contractions(region)) {
+    if (fusion.taken.contains(twin) || !is_joined(region, *twin, fusion.graph)) continue;
+    if (!fusion.rules.may_take_twin(*region.root, *twin) || !fusion.rewrites.allow(*twin)) continue;
+    region.nodes.insert(twin);
+    region.twin = twin;
+    return;
+  }
+}
+
 // Absorbs producers whose users are all inside, and copies generators, to a fixed point.
 void take_producers(Region& region, Fusion& fusion) {
+  const auto may_take = [&](const Node& producer) {
+    return fusion.rules.may_take_producer(*region.root, producer) &&
+           (region.twin == nullptr || fusion.rules.may_take_producer(*region.twin, producer));
+  };
   std::vector<Node*> pending(region.nodes.begin(), region.nodes.end());
   while (!pending.empty()) {
     Node* node = pending.back();
@@ -129,8 +189,7 @@ void take_producers(Region& region, Fusion& fusion) {
       if (producer == nullptr || region.nodes.contains(producer) || must_round(*producer)) continue;
       if (!is_generator(*producer) && !is_free(region, *producer, fusion)) continue;
       if (must_be_complete(*region.root, *producer, fusion.aliases)) continue;
-      if (!fusion.rules.may_take_producer(*region.root, *producer) || !fusion.rewrites.allow(*producer))
-        continue;
+      if (!may_take(*producer) || !fusion.rewrites.allow(*producer)) continue;
       region.nodes.insert(producer);
       pending.push_back(producer);
     }
@@ -193,6 +252,10 @@ Graph fuse(Graph graph, const FuseRules& rules, Rewrites& rewrites) {
       take_moments(region, fusion);
     }
     take_producers(region, fusion);
+    if (consumers) {
+      take_twin(region, fusion);
+      if (region.twin != nullptr) take_producers(region, fusion);
+    }
     for (Node* node : region.nodes) {
       if (node == root || !is_generator(*node)) fusion.taken.emplace(node, &region);
     }

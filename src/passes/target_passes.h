@@ -18,13 +18,17 @@ using LayoutRule = std::function<LayoutRequest(const Node&)>;
 Graph assign_layouts(Graph graph, const LayoutRule& rule, Rewrites& rewrites);
 
 // Groups nodes into `fused` nodes, each of which the backend turns into one kernel:
-//  1. a contraction takes the elementwise nodes that follow it one after another (its epilogue),
+//  1. a contraction takes the elementwise nodes that follow it one after another (its epilogue), and another
+//  contraction whose result these join with its own,
 //  2. a reduction takes elementwise nodes around it,
 //  3. the remaining elementwise and view nodes are joined with their only consumers, in-place writes among
 //  them.
 struct FuseRules {
   std::function<bool(const Node& root, const Node& consumer)> may_take_consumer;
   std::function<bool(const Node& root, const Node& producer)> may_take_producer;
+  std::function<bool(const Node& root, const Node& twin)> may_take_twin = [](const Node&, const Node&) {
+    return false;
+  };
 };
 Graph fuse(Graph graph, const FuseRules& rules, Rewrites& rewrites);
 

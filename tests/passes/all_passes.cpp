@@ -31,7 +31,10 @@ TargetRules eager_target() {
     const Layout layout = Layout::permutation(std::vector{0, 2, 3, 1});
     return LayoutRequest{.operands = {layout}, .results = {layout}};
   };
-  return {.layouts = channels_last, .fuse = {always, always}, .precision = half_of, .quantized = quads_of};
+  return {.layouts = channels_last,
+          .fuse = {always, always, always},
+          .precision = half_of,
+          .quantized = quads_of};
 }
 
 // A fixed device of each backend, so that its passes answer alike everywhere.

@@ -41,9 +41,19 @@ void add_argument(LoweredStep& step, const Members& members, const Value* value)
   step.writes.push_back(writes);
 }
 
+namespace {
+bool is_contraction(const Node* node) { return node->op->traits.has(Trait::kContraction); }
+}  // namespace
+
 const Node* find_contraction(const Members& members) {
-  const auto found = std::ranges::find_if(
-      members.nodes, [](const Node* node) { return node->op->traits.has(Trait::kContraction); });
+  const auto found = std::ranges::find_if(members.nodes, is_contraction);
+  return found == members.nodes.end() ? nullptr : *found;
+}
+
+const Node* find_twin(const Members& members) {
+  const auto first = std::ranges::find_if(members.nodes, is_contraction);
+  if (first == members.nodes.end()) return nullptr;
+  const auto found = std::find_if(first + 1, members.nodes.end(), is_contraction);
   return found == members.nodes.end() ? nullptr : *found;
 }
 
@@ -79,14 +89,13 @@ RegionKernel compose_members(const Members& members, const SymbolTable& symbols)
 
 namespace {
 
-// Those of the members, in order, that `values` are computed from without the contraction.
-std::vector<const Node*> nodes_before(const Members& members, std::span<const Value* const> values,
-                                      const Node& contraction) {
+// Those of the members, in order, that `values` are computed from without contractions.
+std::vector<const Node*> nodes_before(const Members& members, std::span<const Value* const> values) {
   std::set<const Value*> needed(values.begin(), values.end());
   std::vector<const Node*> nodes;
   for (auto node = members.nodes.rbegin(); node != members.nodes.rend(); ++node) {
     const auto is_needed = [&](const Value* result) { return needed.contains(result); };
-    if (*node == &contraction || std::ranges::none_of((*node)->results, is_needed)) continue;
+    if (is_contraction(*node) || std::ranges::none_of((*node)->results, is_needed)) continue;
     nodes.insert(nodes.begin(), *node);
     needed.insert((*node)->operands.begin(), (*node)->operands.end());
   }
@@ -96,7 +105,7 @@ std::vector<const Node*> nodes_before(const Members& members, std::span<const Va
 }  // namespace
 
 RegionKernel epilogue_of(const Members& members, const Node& contraction) {
-  const std::vector<const Node*> rest = nodes_before(members, members.outputs, contraction);
+  const std::vector<const Node*> rest = nodes_before(members, members.outputs);
   const Value* result = contraction.results[0];
   if (rest.empty()) {
     RegionKernel plain{plain_epilogue(result->type), {result, result}};
@@ -110,7 +119,7 @@ RegionKernel epilogue_of(const Members& members, const Node& contraction) {
 std::optional<RegionKernel> prologue_of(const Members& members, const Node& contraction,
                                         const SymbolTable& symbols) {
   const Value* computed = contraction.operands[0];
-  const std::vector<const Node*> nodes = nodes_before(members, {&computed, 1}, contraction);
+  const std::vector<const Node*> nodes = nodes_before(members, {&computed, 1});
   if (nodes.empty()) return std::nullopt;
   RegionKernel prologue = compose_region(nodes, {&computed, 1});
   add_ranges(prologue.kernel, symbols);

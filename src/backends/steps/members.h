@@ -22,7 +22,9 @@ struct Members {
 
 Members members_of(const Node& node);
 std::string step_name(std::span<const Node* const> nodes);
-const Node* find_contraction(const Members& members);  // null if there is none
+const Node* find_contraction(const Members& members);  // the first; null if there is none
+// The second of a region of two (Backend::may_fuse_twin); else null.
+const Node* find_twin(const Members& members);
 
 void add_argument(LoweredStep& step, const Members& members, const Value* value);
 
@@ -31,7 +33,8 @@ LoweredStep lower_routine(const Node& node);
 // The members as one kernel, with the ranges of its symbols.
 RegionKernel compose_members(const Members& members, const SymbolTable& symbols);
 
-// The nodes of a region after its contraction, as a kernel whose buffer 0 is the contraction's result.
+// The nodes of a region after its contraction, as a kernel whose buffer 0 is the contraction's result; that
+// of a twin is another buffer.
 RegionKernel epilogue_of(const Members& members, const Node& contraction);
 // Those that compute its operand 0, with the ranges of symbols; nullopt if there are none. What both need is
 // in both.

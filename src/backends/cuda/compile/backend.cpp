@@ -7,22 +7,21 @@
 
 #include "backends/cuda/compile/attention.h"
 #include "backends/cuda/compile/collectives.h"
-#include "backends/cuda/compile/contraction.h"
 #include "backends/cuda/compile/contraction_rules.h"
 #include "backends/cuda/compile/depthwise.h"
 #include "backends/cuda/compile/fingerprint.h"
 #include "backends/cuda/compile/kernel_text.h"
 #include "backends/cuda/compile/library_convolution.h"
 #include "backends/cuda/compile/library_kernel.h"
-#include "backends/cuda/compile/library_product.h"
+#include "backends/cuda/compile/lower_contraction.h"
 #include "backends/cuda/compile/nvrtc.h"
 #include "backends/cuda/compile/passes.h"
 #include "backends/cuda/compile/peer_text.h"
 #include "backends/cuda/compile/precision.h"
 #include "backends/cuda/compile/prelude.h"
 #include "backends/cuda/compile/routine_kernels.h"
-#include "backends/cuda/compile/row_statistics.h"
 #include "backends/cuda/compile/speed.h"
+#include "backends/cuda/compile/template_step.h"
 #include "backends/cuda/images/architecture.h"
 #include "backends/cuda/images/library_call.h"
 #include "backends/cuda/kernel_abi.h"
@@ -57,15 +56,6 @@ Launch launch_of(const LaunchPlan& plan) {
   return launch;
 }
 
-Image compile_unit(const std::string& text, const std::string& name, const std::string& device) {
-  return {.kernel = name, .target = "cuda:" + device, .code = shared_nvrtc().compile(text, device)};
-}
-
-// As inspect and profiles show it.
-std::string name_with_tactic(std::string_view name, const std::string& tactic) {
-  return tactic.empty() ? std::string(name) : fmt::format("{}: {}", name, tactic);
-}
-
 LoweredKernel kernel_of_loops(const loops::Kernel& loops, const KernelOptions& options,
                               const Target& target) {
   KernelText text = write_kernel(loops, kEntry, options);
@@ -79,35 +69,6 @@ LoweredKernel kernel_of_loops(const loops::Kernel& loops, const KernelOptions& o
     return compile_unit(translation_unit({&text, 1}), name, device);
   };
   return kernel;
-}
-
-bool is_weight(const Value& value) { return value.producer != nullptr && value.producer->op == &ops::weight; }
-
-bool rounds_to_tf32(const Target& target) { return target.numerics == Target::Numerics::kFast; }
-bool has_exact_functions(const Target& target) { return target.numerics == Target::Numerics::kStrict; }
-
-int64_t library_choices(const Target& target) { return target.level == 4 ? 2 : kLibraryChoices; }
-
-// cuDNN's convolutions lose infinities and NaN, or spread them.
-bool may_call_cudnn(const Target& target) {
-  return target.times_tactics() && target.numerics == Target::Numerics::kFast;
-}
-
-// The ways of cuDNN to compute a step with a convolution. `epilogue` as for kernel templates; `arguments` are
-// the step's.
-void add_library_convolutions(LoweredStep& step, const Node& convolution, const RegionKernel& epilogue,
-                              std::span<const Value* const> arguments, const Target& target) {
-  const int64_t version = may_call_cudnn(target) ? library_version(kCudnn) : 0;
-  if (version == 0) return;
-  const LibraryConvolutionSite site{.node = convolution,
-                                    .epilogue = epilogue.kernel,
-                                    .buffers = epilogue.buffers,
-                                    .arguments = arguments,
-                                    .architecture = target.device};
-  std::vector<LoweredKernel> kernels = library_convolutions(site, version, library_choices(target));
-  if (kernels.empty()) return;
-  step.may_overwrite.clear();  // nothing says when the library has read its operands
-  std::ranges::move(kernels, std::back_inserter(step.others));
 }
 
 LoweredStep lower_loops(const Members& members, const SymbolTable& symbols, const Target& target) {
@@ -136,18 +97,6 @@ LoweredStep lower_loops(const Members& members, const SymbolTable& symbols, cons
   return step;
 }
 
-LoweredKernel kernel_of_template(const TemplateKernel& kernel, const Node& node, const Target& target) {
-  Launch launch{.sizes = {kernel.items, kernel.shared_bytes, kernel.scratch_bytes},
-                .constants = {kernel.threads, kernel.threads, kernel.cluster}};
-  for (const std::string& symbol : kernel.symbols) launch.symbols.push_back(Dim::symbol(symbol));
-  for (const TensorMap& map : kernel.maps) add_tensor_map(map, launch);
-  return {.tactic = kernel.tactic,
-          .launch = std::move(launch),
-          .key = kernel.text,
-          .compile = [text = prelude() + kernel.text, name = name_with_tactic(node.op->name, kernel.tactic),
-                      device = target.device] { return compile_unit(text, name, device); }};
-}
-
 LoweredKernel kernel_of_peers(const Node& node, const Target& target) {
   const std::string text = write_peer_kernel(node);
   return {.tactic = {},
@@ -156,90 +105,6 @@ LoweredKernel kernel_of_peers(const Node& node, const Target& target) {
           .compile = [text = prelude() + text, name = peer_entry(node), device = target.device] {
             return compile_unit(text, name, device);
           }};
-}
-
-// The node's operands that are given to kernels and not computed by them, then `others`.
-std::vector<const Value*> template_arguments(const Members& members, const Node& node,
-                                             std::span<const Value* const> others) {
-  std::vector<const Value*> arguments;
-  std::ranges::copy_if(given_operands(node), std::back_inserter(arguments), [&](const Value* operand) {
-    return operand != nullptr && members.outer.contains(operand);
-  });
-  arguments.insert(arguments.end(), others.begin(), others.end());
-  return arguments;
-}
-
-// The step of `kernel` for `node`.
-LoweredStep lower_template(LoweredKernel kernel, const Members& members, const Node& node,
-                           std::span<const Value* const> others) {
-  LoweredStep step;
-  step.name = step_name(members.nodes);
-  for (const Value* value : template_arguments(members, node, others)) add_argument(step, members, value);
-  step.action = std::move(kernel);
-  return step;
-}
-
-// What is worth timing of `ranked`, the predicted fastest first: the best tiles, and the best of these with
-// each start of the next kernel.
-template <typename Tactic>
-std::vector<Tactic> tactics_to_time(std::span<const Tactic> ranked, const Target& target) {
-  if (!target.times_tactics()) return {};
-  const size_t tiles = std::min<size_t>(ranked.size(), target.level == 4 ? 4 : 16);
-  const size_t with_starts = std::min<size_t>(tiles, target.level == 4 ? 1 : 8);
-  std::vector<Tactic> tactics(ranked.begin() + 1, ranked.begin() + static_cast<ptrdiff_t>(tiles));
-  for (const Tactic& tactic : ranked.first(with_starts)) {
-    for (const NextStart start : {NextStart::kAtOnce, NextStart::kWithOperands, NextStart::kAtEnd}) {
-      if (start == tactic.next_start) continue;
-      tactics.push_back(tactic);
-      tactics.back().next_start = start;
-    }
-  }
-  return tactics;
-}
-
-LoweredStep lower_contraction(const Members& all, const Node& contraction, const SymbolTable& symbols,
-                              const Target& target) {
-  const NormedMembers split = split_members(all);
-  const Members& members = split.members;
-  const RegionKernel epilogue = epilogue_of(members, contraction);
-  const std::optional<RegionKernel> prologue = prologue_of(members, contraction, symbols);
-  const auto is_own_weight = [&](const Value* operand) {
-    return operand == nullptr || is_weight(*members.outer.at(operand));
-  };
-  ContractionSite site{
-      .node = contraction,
-      .b_is_weight = is_own_weight(contraction.operands[1]),
-      .columns_are_weights = std::ranges::all_of(given_operands(contraction).subspan(2), is_own_weight),
-      .rounds_to_tf32 = rounds_to_tf32(target),
-      .exact_functions = has_exact_functions(target),
-      .architecture = target.device,
-      .symbols = symbols,
-      .norms = row_norms(split, contraction, epilogue.buffers)};
-  if (prologue) site.prologue = prologue->kernel;
-  const auto lower = [&](const ProductTactic& tactic) {
-    return kernel_of_template(write_contraction(site, epilogue.kernel, tactic), contraction, target);
-  };
-  const std::vector<ProductTactic> ranked = rank_tactics(site, epilogue.kernel);
-  std::vector<const Value*> others;
-  for (size_t i = 1; i < epilogue.buffers.size(); ++i)
-    if (site.norms.find(i) == nullptr) others.push_back(epilogue.buffers[i]);
-  for (const RowStatistics& rows : split.statistics) others.push_back(rows.moments);
-  if (split.moments != nullptr) others.push_back(split.moments);
-  if (prologue) std::ranges::copy(read_buffers(*prologue), std::back_inserter(others));
-  LoweredStep step = lower_template(lower(ranked[0]), all, contraction, others);
-  for (const ProductTactic& tactic : tactics_to_time(std::span(ranked), target))
-    step.others.push_back(lower(tactic));
-  if (contraction.op == &ops::convolution) {
-    const std::vector<const Value*> arguments = template_arguments(members, contraction, others);
-    add_library_convolutions(step, contraction, epilogue, arguments, target);
-    return step;
-  }
-  const int64_t version = target.times_tactics() ? library_version(kCublasLt) : 0;
-  if (version == 0 || prologue) return step;
-  for (LoweredKernel& kernel :
-       library_products(site, epilogue.kernel, step.arguments.size(), version, library_choices(target)))
-    step.others.push_back(std::move(kernel));
-  return step;
 }
 
 LoweredStep lower_attention(const Members& members, const Node& attention, const SymbolTable& symbols,
@@ -262,12 +127,6 @@ LoweredStep lower_attention(const Members& members, const Node& attention, const
     if (tactic.next_start != NextStart::kWithOperands) step.others.push_back(lower(tactic));
   }
   return step;
-}
-
-// Templates read moments, not what is made of them elsewhere.
-bool knows_statistics(const Members& members, const Node& contraction) {
-  return contraction.op != &ops::normalized_linear || !contraction.has_operand(ops::kNormalizedScale) ||
-         !members.outer.contains(contraction.operands[ops::kNormalizedScale]);
 }
 
 LoweredStep lower_as_routine(const Node& node, const SymbolTable& symbols, const Target& target) {
@@ -346,6 +205,9 @@ class CudaBackend final : public Backend {
     if (root.op == &ops::normalized_linear && ops::is_row_statistic(producer)) return {};
     if (may_compute_rows(root, producer)) return {};
     return takes_neighbours(root) ? may_take_producer(root, producer, is_ready) : kTakesNothing;
+  }
+  FusionAnswer may_fuse_twin(const Node& root, const Node& twin, const Target&) const override {
+    return may_be_twins(root, twin);
   }
 
   std::vector<LoweredStep> lower(const Node& node, const SymbolTable& symbols,

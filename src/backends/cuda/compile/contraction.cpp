@@ -25,6 +25,7 @@ class ContractionWriter {
  public:
   ContractionWriter(const ContractionSite& site, loops::Kernel epilogue, const ProductTactic& tactic)
       : node_(site.node),
+        twin_(site.twin),
         b_is_weight_(site.b_is_weight),
         columns_are_weights_(site.columns_are_weights),
         norms_(site.norms),
@@ -42,10 +43,11 @@ class ContractionWriter {
     write_element_functions(dtype, out_);
     out_.line("constexpr bool kBIsWeight = {}, kReadsElements = {};\n{}", b_is_weight_,
               epilogue_.buffers.size() > 2, form_.constants);
-    out_.line("struct Operands {{ const Element *a, *b; idx rows, columns, depth{}; {}}};\n",
-              out_.symbol_fields(), prologue_fields(prologue()));
+    out_.line("struct Operands {{ const Element *a, *b{}; idx rows, columns, depth{}; {}}};\n",
+              twin_ ? ", *twin_b" : "", out_.symbol_fields(), prologue_fields(prologue()));
     write_a_places(node_, shape_, out_);
     write_b_places(node_, shape_, out_);
+    if (has_rows_) out_.text += operands_of_twins(twin_);
     if (has_maps()) write_box_copies(node_, shape_, form_.persistent, out_);
     out_.text += sum_one_by_one();
     out_.text += moments_functions(node_, moments_offset());
@@ -76,7 +78,9 @@ class ContractionWriter {
     return {&epilogue_, &*prologue_};
   }
   bool has_maps() const { return !form_.maps.empty(); }
-  EpilogueSite epilogue_site() { return {node_, shape_, epilogue_, norms_, form_.wide, out_, prologue()}; }
+  EpilogueSite epilogue_site() {
+    return {node_, shape_, epilogue_, norms_, form_.wide, out_, prologue(), twin_};
+  }
 
   // Blocks of persistent kernels take several.
   Dim items() const {
@@ -96,15 +100,16 @@ class ContractionWriter {
   void write_beginning() {
     write_signature();
     out_.declare_symbols();
-    out_.line("const Operands x = {{{}, x1, {}, {}, {}{}{}}};\n", prologue_ ? "rows_in(shared)" : "x0",
-              out_.scope.text(shape_.rows), out_.scope.text(shape_.columns), out_.scope.text(shape_.depth),
-              out_.symbol_fields(), prologue_values(prologue()));
+    out_.line("const Operands x = {{{}, x1{}, {}, {}, {}{}{}}};\n", prologue_ ? "rows_in(shared)" : "x0",
+              twin_ ? ", y1" : "", out_.scope.text(shape_.rows), out_.scope.text(shape_.columns),
+              out_.scope.text(shape_.depth), out_.symbol_fields(), prologue_values(prologue()));
     out_.line(
         "const idx across = (x.columns + kColumns - 1) / kColumns, down = (x.rows + kRows - 1) / kRows;\n");
     out_.line(
-        "const int share = blockIdx.x % kSplits;\nconst bool aligned = {}is_aligned(x1) && "
+        "const int share = blockIdx.x % kSplits;\nconst bool aligned = {}{}is_aligned(x1) && "
         "x.rows <= kMostRows && x.columns <= kMostRows{};\n",
-        prologue_ ? "" : "is_aligned(x0) && ", has_whole_groups() ? epilogue_alignment(epilogue_site()) : "");
+        prologue_ ? "" : "is_aligned(x0) && ", twin_ ? "is_aligned(y1) && " : "",
+        has_whole_groups() ? epilogue_alignment(epilogue_site()) : "");
     if (has_maps()) out_.line("Parts parts = make_parts(shared, aligned, &a_map, &b_map);\n");
     out_.line("const idx tiles = across * down * {};\n", out_.scope.text(shape_.batch));
   }
@@ -207,6 +212,7 @@ class ContractionWriter {
   }
 
   const Node& node_;
+  const Twin twin_;
   const bool b_is_weight_, columns_are_weights_;
   const RowNorms& norms_;
   const loops::Kernel epilogue_;
@@ -231,6 +237,7 @@ std::vector<ProductTactic> rank_tactics(const ContractionSite& site, const loops
   TemplateText text(site.node, {}, site.symbols);
   const ProductShape shape = product_shape(site.node);
   ProductSize size = typical_size(site.node, shape, site.rounds_to_tf32, text);
+  size.products = site.twin ? 2 : 1;
   size.orders_columns =
       size.orders_columns && has_whole_eights({site.node, shape, epilogue, site.norms, kEight, text});
   GpuLimits limits = limits_of(site.architecture);

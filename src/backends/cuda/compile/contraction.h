@@ -8,13 +8,15 @@
 #include "backends/cuda/compile/product_tactic.h"
 #include "backends/cuda/compile/row_statistics.h"
 #include "backends/cuda/compile/template_text.h"
+#include "backends/cuda/compile/twin.h"
 #include "loops/kernel.h"
 
 namespace ingot::core::cuda {
 
 struct ContractionSite {
   const Node& node;
-  bool b_is_weight;          // operand 1 exists before the program runs,
+  Twin twin;
+  bool b_is_weight;          // operand 1 exists before the program runs, as does the twin's,
   bool columns_are_weights;  // and so do those after it
   bool rounds_to_tf32;       // f32 operands, to 11 significant bits
   bool exact_functions;      // in epilogues of halves
@@ -26,8 +28,9 @@ struct ContractionSite {
 
 // `epilogue` as for kernel templates of the CPU: buffer 0 is the node's result, loaded where it is stored.
 // The kernel's buffers are the node's operands that are present, then those of the epilogue except its first,
-// both without what the norms stand for and what the prologue computes; the moments that these are read from;
-// the moments that it keeps; what the prologue reads.
+// both without the twin's result, what the norms stand for and what the prologue computes; the moments that
+// these are read from; the moments that it keeps; what the prologue reads; the twin's operands without its
+// first.
 TemplateKernel write_contraction(const ContractionSite& site, const loops::Kernel& epilogue,
                                  const ProductTactic& tactic);
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "backends/cuda/compile/column_terms.h"
 #include "backends/cuda/compile/expression_text.h"
 #include "backends/cuda/compile/tensor_core_types.h"
 #include "backends/cuda/compile/type_text.h"
@@ -14,25 +15,21 @@
 namespace ingot::core::cuda {
 namespace {
 
-// The type of `wide` contiguous elements.
-std::string group_of(DType dtype, int wide) {
-  if (dtype != DType::kF32 && wide == kEight) return "Packed";
-  return fmt::format("{}<{}>", vector_name(dtype), wide);
-}
-
 class EpilogueWriter {
  public:
   explicit EpilogueWriter(const EpilogueSite& site)
       : node_(site.node),
+        twin_(site.twin),
         shape_(site.shape),
         epilogue_(site.epilogue),
         norms_(site.norms),
         wide_(site.wide),
         out_(site.out),
         column_(Dim::symbol(epilogue_.parallel[shape_.column_dim].variable)),
-        has_bias_(node_.op != &ops::matmul && node_.has_operand(2)),
-        has_column_sums_(node_.op == &ops::normalized_linear && node_.has_operand(ops::kNormalizedSums)) {
+        products_({{node_, "x", ""}}) {
+    if (twin_) products_.push_back({*twin_.node, "y", "twin_"});
     for (size_t i = 1; i < epilogue_.buffers.size(); ++i) {
+      if (twin_ && i == twin_.buffer) continue;
       if (const auto index = neighbours_read(i)) wide_loads_.push_back({i, *index});
     }
   }
@@ -84,7 +81,8 @@ class EpilogueWriter {
     out_.line(
         "const idx column = decltype(kind)::is_certain ? begin_column + k : least<idx>(begin_column + k, "
         "x.columns - 1);\n");
-    out_.line("values[n][k] = finish(row, column, sums[k], n, k);\n}}\n");
+    const char* const twin_sum = twin_ ? "twin_sum(shared, at / kAcross, across + k), " : "";
+    out_.line("values[n][k] = finish(row, column, sums[k], {}n, k);\n}}\n", twin_sum);
     if (norms_.keeps_moments)
       out_.line(
           "keep_moments<kShare % 32 == 0>(kept_moments, values[n], row, first_column + across, i + n * "
@@ -129,8 +127,7 @@ class EpilogueWriter {
   std::string alignment_text() const {
     std::string text = fmt::format(" && is_aligned(b{})", stored_stage().store->buffer);
     for (const WideLoad& load : wide_loads_) text += fmt::format(" && is_aligned(b{})", load.buffer);
-    if (has_bias_) text += " && is_aligned(x2)";
-    if (has_column_sums_) text += " && is_aligned(x3)";
+    for (const ColumnTerms& product : products_) text += product.alignment_text();
     return text;
   }
 
@@ -162,8 +159,7 @@ class EpilogueWriter {
         "const auto take_loads = [&](int s) {{\n#pragma unroll\nfor (int n = 0; n < kAtOnce; ++n) {{\n");
     for (const WideLoad& load : wide_loads_)
       out_.line("wide{0}[n] = wide{0}[(1 + s) * kAtOnce + n];\n", load.buffer);
-    if (has_column_sums_) out_.line("column_sums[n] = column_sums[(1 + s) * kAtOnce + n];\n");
-    if (has_bias_) out_.line("bias[n] = bias[(1 + s) * kAtOnce + n];\n");
+    for (const ColumnTerms& product : products_) product.write_takes(out_);
     out_.line("}}\n}};\n");
   }
 
@@ -193,18 +189,22 @@ class EpilogueWriter {
   }
 
   // place_of, load_columns and load_elements if there is something to load, and
-  // finish(row, column, sum, n, k), where n counts a thread's groups.
+  // finish(row, column, sum, n, k), where n counts a thread's groups; of twins with the other's sum behind
+  // its own.
   void write_functions() {
     const loops::Stage& stored = stored_stage();
     write_place("place_of", buffer_of(stored.store->buffer), stored.store->index);
     write_wide_loads();
-    out_.line("const auto finish = [&](idx row, idx column, f32 sum, int n, int k) {{\n");
+    out_.line("const auto finish = [&](idx row, idx column, f32 sum, {}int n, int k) {{\n",
+              twin_ ? "f32 twin_sum, " : "");
     write_value();
     out_.line("}};\n");
   }
 
   const loops::Buffer& buffer_of(int buffer) const { return epilogue_.buffers[static_cast<size_t>(buffer)]; }
-  bool has_columns() const { return has_bias_ || has_column_sums_; }
+  bool has_columns() const {
+    return std::ranges::any_of(products_, [](const ColumnTerms& product) { return product.has_any(); });
+  }
   float epsilon(size_t source) const { return static_cast<float>(norms_.statistics[source].epsilon); }
 
   // Whether `wide` columns from a multiple of it on are contiguous floating-point elements at `index`.
@@ -281,19 +281,20 @@ class EpilogueWriter {
       write_place(fmt::format("wide{}_place", load.buffer), epilogue_.buffers[load.buffer], load.index);
     }
     for (size_t i = 0; i < norms_.statistics.size(); ++i) out_.line("Pair statistics{}[kAtOnce];\n", i);
-    if (has_column_sums_) out_.line("{} column_sums[kLoads];\n", group_of(DType::kF32, wide_));
-    if (has_bias_) out_.line("{} bias[kLoads];\n", group_of(node_.operand_type(2).dtype, wide_));
-    if (has_columns()) {
-      out_.line("const auto load_columns = [&](int n, idx column, auto kind) {{\n");
-      if (has_column_sums_) out_.line("load_group(kind, column_sums[n], x3 + column, x.columns - column);\n");
-      if (has_bias_) out_.line("load_group(kind, bias[n], x2 + column, x.columns - column);\n");
-      out_.line("}};\n");
-    }
+    write_column_loads();
     if (wide_loads_.empty()) return;
     out_.line("const auto load_elements = [&](int n, idx row, idx column, auto kind) {{\n");
     for (const WideLoad& load : wide_loads_)
       out_.line("load_group(kind, wide{0}[n], b{0} + wide{0}_place(row, column), x.columns - column);\n",
                 load.buffer);
+    out_.line("}};\n");
+  }
+
+  void write_column_loads() {
+    for (const ColumnTerms& product : products_) product.write_declarations(wide_, out_);
+    if (!has_columns()) return;
+    out_.line("const auto load_columns = [&](int n, idx column, auto kind) {{\n");
+    for (const ColumnTerms& product : products_) product.write_loads(out_);
     out_.line("}};\n");
   }
 
@@ -311,18 +312,12 @@ class EpilogueWriter {
   // The element at `row` and `column` of `batch`, whose products add up to `sum`.
   void write_value() {
     IndexScope scope = out_.scope;
-    const std::string column_sum = has_column_sums_ ? "column_sums[n].each[k]" : "0";
-    if (norms_.normalized)
-      out_.line("sum = (sum - statistics{0}[n].first * {1}) * statistics{0}[n].second;\n", *norms_.normalized,
-                column_sum);
-    else if (node_.op == &ops::normalized_linear)
-      out_.line("sum = normalized(sum, moments_in(shared) + (int)(row - first_row) * 2, {});\n", column_sum);
-    if (has_bias_)
-      out_.line("sum = add_(sum, number_of<{}>(bias[n], k));\n", node_.operand_type(2).dtype == DType::kBF16);
+    for (const ColumnTerms& product : products_) product.write_sum(norms_, out_);
     bind_loops(scope);
     std::vector<LocalAccess> locals;
     ExpressionWriter writer(epilogue_, locals, out_.text);
     writer.replace_buffer(0, "sum");
+    if (twin_) writer.replace_buffer(static_cast<int>(twin_.buffer), "twin_sum");
     for (const StatisticBuffer& read : norms_.buffers)
       writer.replace_buffer(
           read.buffer, fmt::format("statistics{}[n].{}", read.source, read.is_scale ? "second" : "first"));
@@ -339,13 +334,14 @@ class EpilogueWriter {
   }
 
   const Node& node_;
+  const Twin twin_;
   const ProductShape& shape_;
   const loops::Kernel& epilogue_;
   const RowNorms& norms_;
   const int wide_;
   TemplateText& out_;
   const Dim column_;
-  const bool has_bias_, has_column_sums_;
+  std::vector<ColumnTerms> products_;
   std::vector<WideLoad> wide_loads_;
 };
 
@@ -374,13 +370,17 @@ void write_operand_arguments(const EpilogueSite& site) {
   }
   for (size_t i = 1; i < site.epilogue.buffers.size(); ++i) {
     const loops::Buffer& buffer = site.epilogue.buffers[i];
-    if (site.norms.find(i) != nullptr) continue;
+    if (site.norms.find(i) != nullptr || (site.twin && i == site.twin.buffer)) continue;
     site.out.line("{}{}* b{}, ", buffer.access == loops::Access::kRead ? "const " : "",
                   storage_name(buffer.type.dtype), i);
   }
   for (size_t i = 0; i < site.norms.statistics.size(); ++i) site.out.line("const f32* moments{}, ", i);
   if (site.norms.keeps_moments) site.out.line("f32* kept_moments, ");
   site.out.text += prologue_arguments(site.prologue);
+  for (size_t i = 1; site.twin && i < site.twin.node->operands.size(); ++i) {
+    if (site.twin.node->has_operand(i))
+      site.out.line("const {}* y{}, ", storage_name(site.twin.node->operand_type(i).dtype), i);
+  }
   for (size_t i = 0; i < site.out.symbols.size(); ++i) site.out.line("i64 a{}, ", i);
 }
 

@@ -5,6 +5,7 @@
 #include "backends/cuda/compile/product_shape.h"
 #include "backends/cuda/compile/row_statistics.h"
 #include "backends/cuda/compile/template_text.h"
+#include "backends/cuda/compile/twin.h"
 #include "loops/kernel.h"
 
 namespace ingot::core::cuda {
@@ -21,6 +22,7 @@ struct EpilogueSite {
   int wide;
   TemplateText& out;
   Prologue prologue = nullptr;
+  Twin twin = {};
 };
 
 // The statements that begin a tile, where `kind` is Whole or Checked as below: they load the first of what
@@ -47,8 +49,8 @@ bool has_whole_eights(const EpilogueSite& site);
 bool has_whole_tiles(const EpilogueSite& site);
 std::string epilogue_alignment(const EpilogueSite& site);
 
-// The kernel's arguments: pointers to the operands, and the epilogue's and the prologue's buffers, and
-// symbols.
+// The kernel's arguments: pointers to the operands, the epilogue's and the prologue's buffers and the twin's
+// operands, and symbols.
 void write_operand_arguments(const EpilogueSite& site);
 
 }  // namespace ingot::core::cuda

@@ -101,6 +101,24 @@ bool may_compute_rows(const Node& root, const Node& producer) {
          std::ranges::none_of(producer.operands, is_reduced);
 }
 
+FusionAnswer may_be_twins(const Node& root, const Node& twin) {
+  const bool is_linear = root.op == &ops::linear || root.op == &ops::normalized_linear;
+  if (!is_linear || twin.op != root.op || twin.operands[0] != root.operands[0] || twin.values != root.values)
+    return {false, "it is not a linear layer of the same input"};
+  const auto same_presence = [&](size_t operand) {
+    return root.has_operand(operand) == twin.has_operand(operand);
+  };
+  if (twin.operand_type(1) != root.operand_type(1) || twin.results[0]->type != root.results[0]->type ||
+      (root.op == &ops::normalized_linear && !same_presence(ops::kNormalizedSums)))
+    return {false, "it is a linear layer of another form"};
+  const bool has_statistics =
+      root.op == &ops::normalized_linear &&
+      (root.has_operand(ops::kNormalizedScale) || twin.has_operand(ops::kNormalizedScale));
+  return {may_normalize(root.operand_type(0)) && !has_statistics && is_tensor_core_contraction(root) &&
+              is_tensor_core_contraction(twin),
+          "kernel templates compute two products of few rows only"};
+}
+
 bool is_tensor_core_contraction(const Node& node) {
   if (node.results.empty() || !has_tensor_cores(node.operand_type(0).dtype)) return false;
   const TensorType& result = node.results[0]->type;

@@ -14,6 +14,9 @@ bool may_normalize(const TensorType& x);
 // elementwise, instead of reading what a kernel of its own has stored.
 bool may_compute_rows(const Node& root, const Node& producer);
 
+// Whether one kernel computes both: linear layers of the same few rows, with weights of one shape.
+FusionAnswer may_be_twins(const Node& root, const Node& twin);
+
 // Whether the template computes `node` with the layouts that it has.
 bool is_tensor_core_contraction(const Node& node);
 

@@ -70,13 +70,14 @@ DEVICE void center_far_rows(char* shared, idx first_row, idx first_column, const
   for (int row = 0; row < kRows; ++row) far = far || (first_row + row < x.rows && fabsf(moments[row * 2]) * moments[row * 2 + 1] > kFar);
   if (!kCentered || !far) return;  // all threads alike
   #pragma unroll 1
-  for (int i = threadIdx.x; i < kRows * kColumns; i += kThreads) {
-    const int row = i / kColumns;
+  for (int i = threadIdx.x; i < kProducts * kRows * kColumns; i += kThreads) {
+    const int row = i / kColumns % kRows;
+    const Operands own = operands_of(x, i / (kRows * kColumns));
     const idx column = first_column + i % kColumns;
     f32 sum = 0;
     #pragma unroll 1
     for (int d = 0; d < kDepth && first_row + row < x.rows && column < x.columns; ++d)
-      sum = fmaf(load_element(x.a + (first_row + row) * x.depth + d) - moments[row * 2], load_element(b_place(x, 0, column, d)), sum);
+      sum = fmaf(load_element(x.a + (first_row + row) * x.depth + d) - moments[row * 2], load_element(b_place(own, 0, column, d)), sum);
     ((f32*)shared)[i] = sum;
   }
   __syncthreads();

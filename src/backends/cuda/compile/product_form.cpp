@@ -38,9 +38,10 @@ ProductForm form_of(const RowTile& tile, const Product& product) {
           .wide = 1,
           .shared_bytes = tile.shared_bytes(typical),
           .constants = fmt::format(
-              "constexpr int kRows = {}, kWarps = {}, kMomentWarps = {}, kOwnColumns = {}, kAhead = {}, "
-              "kDepth = {}, kSplits = 1, kWide = 1;\n",
-              tile.rows, RowTile::kWarps, moment_warps, tile.own_columns, tile.ahead, typical.depth),
+              "constexpr int kRows = {}, kWarps = {}, kMomentWarps = {}, kProducts = {}, kOwnColumns = {}, "
+              "kAhead = {}, kDepth = {}, kSplits = 1, kWide = 1;\n",
+              tile.rows, RowTile::kWarps, moment_warps, tile.products, tile.own_columns, tile.ahead,
+              typical.depth),
           .body = std::string(row_body())};
 }
 

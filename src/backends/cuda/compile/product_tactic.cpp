@@ -10,7 +10,8 @@ namespace ingot::core::cuda {
 namespace {
 
 std::string tile_name(const RowTile& tile) {
-  return fmt::format("rows {}, {} columns a warp, {} ahead", tile.rows, tile.own_columns, tile.ahead);
+  return fmt::format("rows {}, {} columns {}a warp, {} ahead", tile.rows, tile.own_columns,
+                     tile.products > 1 ? "of both " : "", tile.ahead);
 }
 
 std::string tile_name(const Tile& tile) {

@@ -84,7 +84,7 @@ int64_t Tile::shared_bytes(const ProductSize& size) const {
 }
 
 int64_t RowTile::shared_bytes(const ProductSize& size) const {
-  return int64_t{rows} * (columns() * 4 + size.depth * size.element);
+  return int64_t{rows} * (products * columns() * 4 + size.depth * size.element);
 }
 
 std::vector<RowTile> rank_row_tiles(const ProductSize& size) {
@@ -97,10 +97,10 @@ std::vector<RowTile> rank_row_tiles(const ProductSize& size) {
   const int64_t steps = divide_up(size.depth * size.element, kStepBytes);
   std::vector<RowTile> tiles;
   for (const int own : {1, 2}) {
-    const auto ahead = static_cast<int>(std::min(steps, kChunks / own));
-    tiles.push_back({.rows = rows, .own_columns = own, .ahead = ahead});
+    const auto ahead = static_cast<int>(std::min(steps, kChunks / (own * size.products)));
+    tiles.push_back({.rows = rows, .own_columns = own, .ahead = ahead, .products = size.products});
   }
-  if (size.columns >= kManyColumns && 2 * steps <= kChunks) std::swap(tiles[0], tiles[1]);
+  if (size.columns >= kManyColumns && 2 * size.products * steps <= kChunks) std::swap(tiles[0], tiles[1]);
   return tiles;
 }
 

@@ -17,6 +17,7 @@ struct ProductSize {
   int element = 2;              // bytes of an operand's element
   bool orders_columns = false;  // b may be copied as with_ordered_columns does, always
   double arithmetic = 1;        // time of a multiply-add relative to one of halves
+  int products = 1;             // of the same rows, each of so many columns: 2 for twins
 };
 
 // The tile of the result that a block, or a cluster of blocks, computes at a time, and how its warps share
@@ -34,8 +35,9 @@ struct Tile {
 // For products of few rows, which are bound by reading b: a block has the whole depth.
 struct RowTile {
   int rows;         // of the result
-  int own_columns;  // of a warp
+  int own_columns;  // of a warp, of each product
   int ahead;  // steps of 512 bytes of the depth that are loaded before the kernel waits for its predecessor
+  int products = 1;
   static constexpr int kWarps = 8;
   int columns() const { return kWarps * own_columns; }
   int threads() const { return kWarps * 32; }

@@ -56,6 +56,12 @@ std::string_view storage_name(DType stored) {
 
 std::string_view vector_name(DType stored) { return is_half(stored) ? "Halves" : "Floats"; }
 
+std::string group_of(DType stored, int wide) {
+  constexpr int kPacked = 8;
+  if (stored != DType::kF32 && wide == kPacked) return "Packed";
+  return fmt::format("{}<{}>", vector_name(stored), wide);
+}
+
 std::string_view reduction_name(loops::Combine combine) {
   constexpr std::string_view kNames[] = {"", "Add", "Multiply", "Maximum", "Minimum", "And", "Or"};
   return kNames[static_cast<size_t>(combine)];

@@ -15,6 +15,8 @@ std::string_view storage_name(DType stored);
 
 // "Halves" or "Floats", of the prelude: vectors of f16 and bf16, and of f32.
 std::string_view vector_name(DType stored);
+// The type of `wide` contiguous elements that templates load at once: "Packed" for eight halves.
+std::string group_of(DType stored, int wide);
 
 std::string_view reduction_name(loops::Combine combine);  // "Add", of the prelude
 std::string identity_text(loops::Combine combine, DType arithmetic);

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "backends/cuda/compile/backend.h"
+#include "ir/text.h"
 #include "ops/attention.h"
 #include "ops/model_source.h"
 #include "ops/ops.h"
@@ -66,6 +67,26 @@ TEST(CudaEarlyLoads, ProductsOfARowHaveTheirWeights) {
   Value* x = graph.add_input("x", {DType::kF16, {1, 768}, {}});
   graph.call(ops::linear, {x, source(graph, ops::weight, {768, 768}), nullptr});
   EXPECT_GE(loads_before_a_wait(*lower_last(graph)[0].kernel()), 768 * 2 / 512);
+}
+
+TEST(CudaEarlyLoads, TwinsHaveTheWeightsOfBoth) {
+  if (test::nvrtc() == nullptr) GTEST_SKIP() << "there is no NVRTC";
+  const Graph graph = parse_graph(
+      "graph g(%x: bf16[1,2048]) {\n"
+      " %w = weight() {name=\"w\", dtype=bf16, shape=[512, 2048]} : bf16[512,2048]\n"
+      " %v = weight() {name=\"v\", dtype=bf16, shape=[512, 2048]} : bf16[512,2048]\n"
+      " %y = fused(%x, %w, %v) {\n"
+      "   graph region(%x: bf16[1,2048], %w: bf16[512,2048], %v: bf16[512,2048]) {\n"
+      "     %a = linear(%x, %w) : bf16[1,512]\n"
+      "     %s = silu(%a) : bf16[1,512]\n"
+      "     %b = linear(%x, %v) : bf16[1,512]\n"
+      "     %y = multiply(%s, %b) : bf16[1,512]\n"
+      "     return %y\n"
+      "   }\n"
+      " } : bf16[1,512]\n"
+      " return %y\n}",
+      ops::find_op);
+  EXPECT_GE(loads_before_a_wait(*lower_last(graph)[0].kernel()), 2 * 2048 * 2 / 512);
 }
 
 TEST(CudaEarlyLoads, AttentionToACacheHasItsKeysAndValues) {
