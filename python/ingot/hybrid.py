@@ -72,7 +72,8 @@ def compile_graph(
     """
     unified = one_program.Unified(inputs)
     if settings.one_program:
-        unified = one_program.unify(module, inputs, outputs)
+        in_torch = {*refusals.by_choice(module, settings), *(leaving or {})}
+        unified = one_program.unify(module, inputs, outputs, in_torch)
         inputs, settings = unified.inputs, one_program.settings_for(unified, settings)
     pairs.split_at_boundary(module, inputs, mutated_names(outputs))
     settings = ranks.settings_for(module, devices.settings_for(module, inputs, settings))

@@ -9,12 +9,12 @@ node's name.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import torch
-from torch.fx import GraphModule
+from torch.fx import GraphModule, Node
 
 from ingot import rank_labels, rank_program, rank_weights, ranks
 from ingot.capture import Input, Output
@@ -26,8 +26,13 @@ from ingot.rank_traces import compare
 from ingot.settings import Settings
 
 
-def unify(module: GraphModule, inputs: Sequence[Input], outputs: Sequence[Output]) -> Unified:
-    """Makes the graph that of all ranks. UserError INGOT-U359 names the node where they differ in what a program cannot."""
+def unify(
+    module: GraphModule, inputs: Sequence[Input], outputs: Sequence[Output], in_torch: Collection[Node] = ()
+) -> Unified:
+    """Makes the graph that of all ranks. UserError INGOT-U359 names the node where they differ in what a program cannot.
+
+    `in_torch`: nodes that torch will run, with the rank's own weights.
+    """
     names = list(dict.fromkeys(ranks.groups_in(module)))
     unified = _as_before(module, inputs)
     if not names or comparing_group(names).size() == 1:
@@ -35,7 +40,7 @@ def unify(module: GraphModule, inputs: Sequence[Input], outputs: Sequence[Output
     bodies = bodies_of(module)
     found, places = compare(bodies, unified.inputs, names)
     if found.are_any:
-        unified = Program(bodies, inputs, outputs, found, places).unified()
+        unified = Program(bodies, inputs, outputs, found, places).unified(in_torch)
         module.meta["ingot_unified"] = unified
     rank_labels.rename(found.names)
     unified.groups = places.names()

@@ -3,14 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
 from torch.fx import Node
 
-from ingot import compat, rank_creation, rank_positions, rank_weights
+from ingot import compat, rank_creation, rank_positions, rank_products, rank_weights
 from ingot.capture import Input, Output
 from ingot.kinds import InputRole
 from ingot.rank_bodies import Body
@@ -76,7 +76,7 @@ class Program:
         self._require_equal_inputs()
         self._symbols = Symbols(vectors, self._fake, places)
 
-    def unified(self) -> Unified:
+    def unified(self, in_torch: Collection[Node]) -> Unified:
         result = Unified([])
         graphs: list[_Graph] = []
         for body in self._bodies:
@@ -89,7 +89,7 @@ class Program:
         for node, differing in self._found.scalars.items():
             graph = next(graph for graph in graphs if graph.body.module.graph is node.graph)
             self._replace_scalars(node, differing, graph)
-        rank_weights.move_slices(self._bodies[0].module)
+        rank_products.move_slices(self._bodies[0].module, in_torch)
         for graph in reversed(graphs):
             graph.finish()
         result.inputs = list(self._inputs.values())

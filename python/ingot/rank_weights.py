@@ -6,20 +6,18 @@ the option `shards` says how many these are on each rank. Before:
 
     linear(x, w)                       w: 8, 8, 8 and 7 rows on four ranks
 
-after, where products have the fixed sizes for which weights are packed in advance:
+after, where products have the fixed sizes for which weights are packed in advance (`rank_products`):
 
     slice(linear(x, filled), -1, 0, size_of_rank)
 """
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import torch
-from torch.fx import GraphModule, Node
+from torch.fx import Node
 
 from ingot import compat
 from ingot.capture import Input
@@ -64,59 +62,3 @@ def _filled(data: torch.Tensor, shape: Sequence[int]) -> torch.Tensor:
         filled = torch.zeros(shape, dtype=data.dtype)
         filled[tuple(slice(size) for size in data.shape)] = data.detach().cpu()
         return filled
-
-
-def move_slices(module: GraphModule) -> None:
-    """Linear layers multiply by the filled weights: what they make too much is cut off, and what they read is filled up."""
-    for node in list(module.graph.nodes):
-        if node.op != "call_function" or node.target is not aten.linear.default:
-            continue
-        _fill_operand(node)
-        _cut_result(node)
-
-
-def _part_of(value: Any, axis: int) -> tuple[Node, Node] | None:
-    """The filled weight and the size of a part along that axis."""
-    is_part = (
-        isinstance(value, Node) and value.target is aten.slice.Tensor and value.args[0].op == "placeholder"
-    )
-    if not is_part or value.args[1] != axis or not isinstance(value.args[3], Node):
-        return None
-    return value.args[0], value.args[3]
-
-
-def _cut_result(node: Node) -> None:
-    found = _part_of(node.args[1], 0)
-    bias = node.args[2] if len(node.args) > 2 else None
-    own_bias = _part_of(bias, 0) if bias is not None else None
-    if found is None or (bias is not None and own_bias is None):
-        return
-    weight, size = found
-    cut = node.meta["val"]
-    dim = cut.ndim - 1
-    with node.graph.inserting_after(node):
-        part = node.graph.call_function(aten.slice.Tensor, (node, dim, 0, size))
-    node.replace_all_uses_with(part, delete_user_cb=lambda user: user is not part)
-    node.args = (node.args[0], weight) if own_bias is None else (node.args[0], weight, own_bias[0])
-    part.meta["val"] = cut
-    with cut.fake_mode:
-        node.meta["val"] = torch.empty([*cut.shape[:-1], weight.meta["val"].shape[0]], dtype=cut.dtype, device=cut.device)  # fmt: skip
-
-
-def _fill_operand(node: Node) -> None:
-    found = _part_of(node.args[1], 1)
-    if found is None:
-        return
-    (weight, size), x = found, node.args[0]
-    largest = weight.meta["val"].shape[1]
-    with node.graph.inserting_before(node):
-        # The size is asked for: where torch runs this node, the weight is the rank's own, and nothing is missing.
-        whole = node.graph.call_function(aten.sym_size.int, (weight, 1))
-        whole.meta["val"] = largest
-        missing = node.graph.call_function(operator.sub, (whole, size))
-        missing.meta["val"] = largest - size.meta["val"]
-        filled = node.graph.call_function(aten.constant_pad_nd.default, (x, [0, missing]))
-    value = x.meta["val"]
-    with value.fake_mode:
-        filled.meta["val"] = torch.empty([*value.shape[:-1], largest], dtype=value.dtype, device=value.device)
-    node.args = (filled, weight, *node.args[2:])

@@ -11,7 +11,7 @@ import torch.distributed as dist
 from torch import nn
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
-from uneven_models import Changing, Heads, Own, Perceptron, Sum, Table, TwoAxes, cases
+from uneven_models import Changing, Gated, Heads, Own, Perceptron, Sum, Table, TwoAxes, cases
 
 WHOLE = {"rank": "all", "require_full_compilation": True}
 
@@ -21,6 +21,7 @@ def check(folder: Path, rank: int, size: int) -> None:
         check_one_engine(folder, model.eval(), x, rank, size)
     check_weights_inside(folder, rank, size)
     check_saved_modules(folder, rank, size)
+    check_between_products(rank, size)
     check_other_sizes(rank, size)
     check_weights_file(folder, rank, size)
     check_wrong_parts(folder, rank, size)
@@ -89,6 +90,23 @@ def check_saved_modules(folder: Path, rank: int, size: int) -> None:
         model.load_state_dict({key: value * 1.5 for key, value in model.state_dict().items()})
         loaded.refit(model.state_dict())
         torch.testing.assert_close(loaded(x), model(x))
+
+
+def check_between_products(rank: int, size: int) -> None:
+    """What is by element is part of a product, as where parts are equal; behind the rank's own columns nothing is read, not even NaN."""
+    x = torch.randn(3, 8, generator=torch.Generator().manual_seed(3))
+    x[0, 1], x[1, 2] = float("inf"), float("nan")
+    for make in (Perceptron, Gated):
+        model = make(rank, size).eval()
+        model.down.bias = None
+        module = ingot.compile(model, inputs=[x], **WHOLE)
+        torch.testing.assert_close(module(x), model(x), equal_nan=True)
+        names = [step["name"] for step in module.engine.inspect()["main"]["steps"]]
+        assert {name for name in names if "linear" not in name} <= {"mean", "all_reduce", "add"}, names
+        for name in ("linear", "silu", "gelu", "mul"):
+            overload = "aten.mul.Tensor" if name == "mul" else f"aten.{name}.default"
+            parts = ingot.compile(model, inputs=[x], rank="all", torch_executed_ops=[overload])
+            torch.testing.assert_close(parts(x), model(x), equal_nan=True)
 
 
 def check_other_sizes(rank: int, size: int) -> None:

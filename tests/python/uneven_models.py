@@ -52,6 +52,32 @@ class Perceptron(nn.Module):
         return added(self.down(nn.functional.gelu(self.up(x)))) + self.bias
 
 
+class Gated(nn.Module):
+    """31 hidden units, which are computed of two layers, with a weight of theirs."""
+
+    def __init__(self, rank: int, size: int) -> None:
+        super().__init__()
+        torch.manual_seed(9)
+        self.whole = {
+            "gate.weight": torch.randn(31, 8),
+            "gate.bias": torch.randn(31),
+            "up.weight": torch.randn(31, 8),
+            "scale": torch.randn(31),
+            "down.weight": torch.randn(8, 31) / 5,
+        }
+        own = torch.arange(31).tensor_split(size)[rank]
+        self.gate, self.up = nn.Linear(8, len(own)), nn.Linear(8, len(own), bias=False)
+        self.scale, self.down = nn.Parameter(torch.ones(len(own))), nn.Linear(len(own), 8, bias=False)
+        parts = {
+            name: value[:, own] if name == "down.weight" else value[own] for name, value in self.whole.items()
+        }
+        self.load_state_dict(parts)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        hidden = nn.functional.silu(self.gate(x)) * self.up(x)
+        return added(self.down(hidden * self.scale * 2.0 + x.mean(-1, keepdim=True)))
+
+
 class Heads(nn.Module):
     """Seven heads: 2, 2, 2 and 1 of four ranks."""
 
@@ -114,6 +140,7 @@ def cases(rank: int, size: int) -> list[tuple[nn.Module, torch.Tensor]]:
     return [
         (Table(rank, size), torch.tensor([0, 3, 29, 9, 15])),
         (Perceptron(rank, size), torch.randn(3, 8)),
+        (Gated(rank, size), torch.randn(3, 8)),
         (Heads(rank, size), torch.randn(2, 5, 28)),
         (Elements(rank, size), torch.randn(11, 5)),
     ]
