@@ -176,6 +176,7 @@ def caller(rank: int) -> None:
 def one_program(rank: int) -> None:
     """Of the traces of all ranks: sizes, positions and constants of each rank's own, each in one engine."""
     import ingot
+    import mixed_models
     import one_program_checks
     import uneven_models
 
@@ -191,6 +192,14 @@ def one_program(rank: int) -> None:
         module = ingot.compile(model, inputs=inputs, rank="all", require_full_compilation=True)
         for _ in range(3):
             torch.testing.assert_close(module(*inputs), expected)
+    for make in mixed_models.MODELS:
+        model, x = make(rank, RANKS).eval().cuda(), torch.randn(4 * RANKS, 8)
+        say(f"{make.__name__}, rows that vary")
+        program = torch.export.export(model, (x,), dynamic_shapes=({0: torch.export.Dim.AUTO},))
+        module = ingot.compile(program, rank="all", require_full_compilation=True)
+        for count in (4 * RANKS, 2 * RANKS, 6 * RANKS, 4 * RANKS):
+            x = torch.randn(count, 8)
+            torch.testing.assert_close(module(x), model(x))
 
 
 def run_rank(check: str) -> None:
