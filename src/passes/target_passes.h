@@ -132,6 +132,11 @@ Graph split_norms(Graph graph, const NormRule& rule, Rewrites& rewrites);
 using AttentionRule = std::function<bool(const Node& attention, int64_t rows)>;
 Graph defer_cache_writes(Graph graph, const AttentionRule& rule, Rewrites& rewrites);
 
+// Operands that the rule names of a node, which elementwise nodes compute and others read too, are computed
+// for it alone by copies of these nodes, which its region can take in.
+using OperandRule = std::function<std::vector<size_t>(const Node& node)>;
+Graph recompute_operands(Graph graph, const OperandRule& rule, Rewrites& rewrites);
+
 // Independent nodes and regions that run one after another, all of which the rule selects, become one region
 // with several results.
 using JoinRule = std::function<bool(const Node& node)>;

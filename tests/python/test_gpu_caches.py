@@ -64,7 +64,7 @@ def test_a_sequence_of_tokens(dtype: torch.dtype) -> None:
     with torch.no_grad():
         engine = _engine(model, torch.tensor([[7]]), torch.tensor([0]))
         names = [step["name"] for step in engine.inspect()["main"]["steps"]]
-        assert names.count("cached_attention") == 3
+        assert sum("cached_attention" in name for name in names) == 3
         exact_model, model = copy.deepcopy(model).double().cuda(), model.cuda()
         for position in (0, 1, 2, 50, 3, 95):
             args = torch.tensor([[position % 7]]).cuda(), torch.tensor([position]).cuda()

@@ -116,12 +116,11 @@ RegionKernel epilogue_of(const Members& members, const Node& contraction) {
   return move_buffer_first(std::move(epilogue), static_cast<int>(position));
 }
 
-std::optional<RegionKernel> prologue_of(const Members& members, const Node& contraction,
+std::optional<RegionKernel> prologue_of(const Members& members, std::span<const Value* const> values,
                                         const SymbolTable& symbols) {
-  const Value* computed = contraction.operands[0];
-  const std::vector<const Node*> nodes = nodes_before(members, {&computed, 1});
+  const std::vector<const Node*> nodes = nodes_before(members, values);
   if (nodes.empty()) return std::nullopt;
-  RegionKernel prologue = compose_region(nodes, {&computed, 1});
+  RegionKernel prologue = compose_region(nodes, values);
   add_ranges(prologue.kernel, symbols);
   return prologue;
 }

@@ -36,9 +36,9 @@ RegionKernel compose_members(const Members& members, const SymbolTable& symbols)
 // The nodes of a region after its contraction, as a kernel whose buffer 0 is the contraction's result; that
 // of a twin is another buffer.
 RegionKernel epilogue_of(const Members& members, const Node& contraction);
-// Those that compute its operand 0, with the ranges of symbols; nullopt if there are none. What both need is
-// in both.
-std::optional<RegionKernel> prologue_of(const Members& members, const Node& contraction,
+// Those that compute `values`, operands of it, with the ranges of symbols: a stage for each value. nullopt if
+// there are none. What both need is in both.
+std::optional<RegionKernel> prologue_of(const Members& members, std::span<const Value* const> values,
                                         const SymbolTable& symbols);
 std::vector<const Value*> read_buffers(const RegionKernel& region);  // in the order of the buffers
 // The epilogue of a contraction without fused nodes: stores the result.

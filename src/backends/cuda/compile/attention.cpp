@@ -6,11 +6,13 @@
 #include <cmath>
 
 #include "backends/cuda/compile/attention_products_text.h"
+#include "backends/cuda/compile/attention_rows.h"
 #include "backends/cuda/compile/attention_text.h"
 #include "backends/cuda/compile/attention_tile.h"
 #include "backends/cuda/compile/float_products_text.h"
 #include "backends/cuda/compile/gpu_limits.h"
 #include "backends/cuda/compile/group_attention_text.h"
+#include "backends/cuda/compile/half_functions.h"
 #include "backends/cuda/compile/operand_text.h"
 #include "backends/cuda/compile/product_shape.h"
 #include "backends/cuda/compile/register_attention_text.h"
@@ -26,6 +28,7 @@ namespace ingot::core::cuda {
 namespace {
 
 constexpr int kMostStages = 4;  // parts that are being copied
+constexpr int64_t kComputedAlignment = 16;
 
 class AttentionWriter {
  public:
@@ -34,7 +37,8 @@ class AttentionWriter {
         attributes_(node_.attributes<ops::Attention>()),
         rounds_to_tf32_(site.rounds_to_tf32),
         keys_are_old_(site.keys_are_old),
-        out_(node_, {}, site.symbols),
+        prologue_(expanded_prologue(site)),
+        out_(node_, kernels(), site.symbols),
         next_start_(tactic.next_start) {
     const GpuLimits limits = limits_of(site.architecture);
     const AttentionShape shape = attention_shape(node_);
@@ -56,6 +60,7 @@ class AttentionWriter {
     tile_.warp_rows = tactic.warp_rows;
     tile_.splits = tactic.splits;
     tactic.register_warps > 0 ? take_few_rows(tactic) : fit_tile(limits);
+    computed_ = computed_rows(site.computed, tile_.few_rows, *new_rows().constant(), width_);
   }
 
   TemplateKernel write() {
@@ -72,19 +77,33 @@ class AttentionWriter {
     }
     write_result_place();
     write_mask();
+    if (tile_.few_rows > 0) write_computed_rows();
     if (by_bulk_copies_) write_boxes();
     out_.text += body();
     write_kernel();
-    return {.threads = tile_.threads(),
-            .cluster = tile_.splits,
-            .items = batch_ * ceil_divide(rows_, Dim(tile_.rows() * tile_.row_tiles)),
-            .shared_bytes = received_offset() + tile_.received_bytes(value_width_),
-            .maps = std::move(maps_),
-            .symbols = out_.symbols,
-            .text = std::string(tensor_core_functions()) + functions() + out_.text};
+    return {
+        .threads = tile_.threads(),
+        .cluster = tile_.splits,
+        .items = batch_ * ceil_divide(rows_, Dim(tile_.rows() * tile_.row_tiles)),
+        .shared_bytes = computed_offset() + (computed_.empty() ? 0 : computed_.back().end() * tile_.element),
+        .maps = std::move(maps_),
+        .symbols = out_.symbols,
+        .text = std::string(tensor_core_functions()) + functions() + out_.text};
   }
 
  private:
+  static std::optional<loops::Kernel> expanded_prologue(const AttentionSite& site) {
+    if (!site.prologue) return std::nullopt;
+    return expand_functions(*site.prologue, site.exact_functions);
+  }
+  Prologue prologue() const { return prologue_ ? &*prologue_ : nullptr; }
+  std::vector<const loops::Kernel*> kernels() const {
+    return prologue_ ? std::vector{prologue()} : std::vector<Prologue>{};
+  }
+  bool is_computed(size_t operand) const {
+    return std::ranges::count(computed_, operand, &ComputedRows::operand) > 0;
+  }
+
   std::string body() const {
     if (tile_.groups > 0) return group_attention_body(group_mask(node_));
     if (tile_.few_rows > 0) return register_attention_body(tile_.splits, has_new_rows(node_));
@@ -110,7 +129,7 @@ class AttentionWriter {
     if (has_new_rows(node_))
       out_.line(" const {}* positions; const Element *new_k, *new_v;",
                 storage_name(node_.operand_type(ops::kPositions).dtype));
-    out_.line(" }};\n");
+    out_.line(" {}}};\n", prologue_fields(prologue()));
   }
 
   DType dtype() const { return node_.operand_type(0).dtype; }
@@ -137,6 +156,28 @@ class AttentionWriter {
 
   int64_t received_offset() const {
     return barrier_offset() + int64_t{tile_.stages} * 16 + (tile_.row_tiles > 1 ? 16 : 0);
+  }
+
+  // Rows that are computed are there, in the order of operands, after everything else.
+  int64_t computed_offset() const {
+    const int64_t end = received_offset() + tile_.received_bytes(value_width_);
+    return computed_.empty() ? end : (end + kComputedAlignment - 1) / kComputedAlignment * kComputedAlignment;
+  }
+
+  // compute_rows(to, batch, x) and where the rows are: kComputed, and the constants of computed_rows.
+  void write_computed_rows() {
+    out_.line("constexpr int kComputed = {};\n{}", computed_offset(), computed_constants(computed_));
+    out_.open_function("void compute_rows(Element* to, idx batch, const Operands& x)");
+    out_.text += prologue_buffers(prologue());
+    for (size_t i = 0; i < computed_.size(); ++i) {
+      begin_computed_rows(computed_[i], computed_, tile_.threads(), out_);
+      IndexScope scope = out_.scope;
+      const size_t operand = computed_[i].operand;
+      std::vector<Dim> index = row_index(operand, new_rows(), scope);
+      index.push_back(TemplateText::named(scope, "column", node_.operand_type(operand).shape.back()));
+      end_computed_rows(computed_[i], *prologue_, prologue_->stages[i], index, scope, out_);
+    }
+    out_.line("}}\n");
   }
 
   void fit_tile(const GpuLimits& limits) {
@@ -222,17 +263,21 @@ class AttentionWriter {
     return index;
   }
 
+  // The index of a row of queries, keys or values, of which a head has `rows`.
+  std::vector<Dim> row_index(size_t operand, const Dim& rows, IndexScope& scope) {
+    const TensorType& type = node_.operand_type(operand);
+    if (operand == ops::kQuery)
+      return broadcast_index(std::span(type.shape).first(type.rank() - 1), query_index(scope));
+    std::vector<Dim> index = batch_index(type, attributes_.grouped, scope);
+    index.push_back(TemplateText::named(scope, "row", rows));
+    return index;
+  }
+
   void write_place(std::string_view name, std::string_view field, size_t operand, const Dim& rows) {
     const TensorType& type = node_.operand_type(operand);
     IndexScope scope = out_.scope;
     out_.open_function(fmt::format("const Element* {}(const Operands& x, idx batch, idx row)", name));
-    std::vector<Dim> index;
-    if (operand == ops::kQuery) {
-      index = broadcast_index(std::span(type.shape).first(type.rank() - 1), query_index(scope));
-    } else {
-      index = batch_index(type, attributes_.grouped, scope);
-      index.push_back(TemplateText::named(scope, "row", rows));
-    }
+    std::vector<Dim> index = row_index(operand, rows, scope);
     index.push_back(0);
     out_.line("return x.{} + {};\n}}\n", field, scope.text(storage_offset(type.layout, type.shape, index)));
   }
@@ -270,47 +315,47 @@ class AttentionWriter {
     out_.line("return {};\n}}\n", scope.text(storage_offset(type.layout, type.shape, index)));
   }
 
-  static std::string_view mask_load(DType dtype) {
-    switch (dtype) {
-      case DType::kBool:
-        return "*at == 0 ? -__int_as_float(0x7f800000) : 0";
-      case DType::kF16:
-        return "load_f16(at)";
-      case DType::kBF16:
-        return "load_bf16(at)";
-      default:
-        return "(f32)*at";
-    }
-  }
-
-  void write_kernel() {
-    out_.line(
-        "extern \"C\" __global__ void __launch_bounds__({}{}) {} ingot_kernel(const Element* q, const "
-        "Element* "
-        "k, const Element* v, ",
-        tile_.threads(), tile_.groups > 0 ? fmt::format(", {}", tile_.resident_blocks(value_width_)) : "",
-        tile_.splits > 1 ? fmt::format("__cluster_dims__({})", tile_.splits) : "");
+  void write_signature() {
+    out_.line("extern \"C\" __global__ void __launch_bounds__({}{}) {} ingot_kernel(", tile_.threads(),
+              tile_.groups > 0 ? fmt::format(", {}", tile_.resident_blocks(value_width_)) : "",
+              tile_.splits > 1 ? fmt::format("__cluster_dims__({})", tile_.splits) : "");
+    const auto write_rows = [&](size_t operand) {
+      if (!is_computed(operand)) out_.line("const Element* {}, ", name_of(operand));
+    };
+    write_rows(ops::kQuery);
+    out_.line("const Element* k, const Element* v, ");
     if (node_.has_operand(3)) out_.line("const Mask* mask, ");
-    if (has_new_rows(node_))
-      out_.line("const {}* positions, const Element* new_k, const Element* new_v, ",
-                storage_name(node_.operand_type(ops::kPositions).dtype));
-    out_.line("Element* result, ");
+    if (has_new_rows(node_)) {
+      out_.line("const {}* positions, ", storage_name(node_.operand_type(ops::kPositions).dtype));
+      write_rows(ops::kNewKeys);
+      write_rows(ops::kNewValues);
+    }
+    out_.line("Element* result, {}", prologue_arguments(prologue()));
     for (size_t i = 0; i < out_.symbols.size(); ++i) out_.line("i64 a{}, ", i);
     out_.line("char* scratch, i32* status");
     if (by_bulk_copies_) {
       for (const char* name : {"q", "k", "v"}) out_.line(", const __grid_constant__ TensorMap {}_map", name);
     }
     out_.line(") {{\nextern __shared__ __align__(1024) char shared[];\n");
+    for (const ComputedRows& rows : computed_)
+      out_.line("const Element* const {} = nullptr;\n", name_of(rows.operand));
+  }
+  static std::string_view name_of(size_t operand) {
+    return operand == ops::kQuery ? "q" : operand == ops::kNewKeys ? "new_k" : "new_v";
+  }
+
+  void write_kernel() {
+    write_signature();
     if (!node_.has_operand(3)) out_.line("const Mask* const mask = nullptr;\n");
     out_.declare_symbols();
     const bool cached = has_new_rows(node_);
     const bool reads_bits = tile_.groups > 0 && group_mask(node_) == GroupMask::kBits;
     out_.line(
         "const Operands x = {{q, k, v, is_aligned(q) && is_aligned(k) && is_aligned(v){}{} && {} <= "
-        "kMostRows && {} <= kMostRows, {}, {}{}{}}};\n",
+        "kMostRows && {} <= kMostRows, {}, {}{}{}{}}};\n",
         cached ? " && is_aligned(new_k) && is_aligned(new_v)" : "", reads_bits ? " && is_aligned(mask)" : "",
         out_.scope.text(queries_), out_.scope.text(keys_), out_.scope.text(rows_), out_.scope.text(keys_),
-        out_.symbol_fields(), cached ? ", positions, new_k, new_v" : "");
+        out_.symbol_fields(), cached ? ", positions, new_k, new_v" : "", prologue_values(prologue()));
     out_.line("const Maps maps{};\n", by_bulk_copies_ ? " = {&q_map, &k_map, &v_map}" : " = {}");
     out_.line("Cluster cluster;\ncluster.begin(shared);\n");
     out_.line("Arrivals arrivals;\narrivals.begin(shared + kBarriers, maps, x.aligned);\n");
@@ -330,6 +375,7 @@ class AttentionWriter {
   const Node& node_;
   const ops::Attention attributes_;
   const bool rounds_to_tf32_, keys_are_old_;
+  const std::optional<loops::Kernel> prologue_;
   TemplateText out_;
   const NextStart next_start_;
   std::vector<Dim> batch_dims_;
@@ -339,22 +385,14 @@ class AttentionWriter {
   AttentionTile tile_;
   bool by_bulk_copies_ = false;
   std::vector<TensorMap> maps_;
+  std::vector<ComputedRows> computed_;
 };
 
 }  // namespace
 
 TemplateKernel write_attention(const AttentionSite& site, const AttentionTactic& tactic) {
   TemplateKernel kernel = AttentionWriter(site, tactic).write();
-  const std::string tile =
-      tactic.groups > 0
-          ? fmt::format("{} groups of queries, {} of keys, {} at a time{}", tactic.groups, tactic.key_groups,
-                        tactic.part_keys,
-                        tactic.row_tiles > 1 ? fmt::format(", {} tiles of queries", tactic.row_tiles) : "")
-      : tactic.register_warps > 0
-          ? fmt::format("{} keys in registers of each of {} warps, {} splits", tactic.warp_keys,
-                        tactic.register_warps, tactic.splits)
-          : fmt::format("{} warps of queries, {} splits", tactic.warp_rows, tactic.splits);
-  kernel.tactic = fmt::format("{}, next {}", tile, name(tactic.next_start));
+  kernel.tactic = name(tactic);
   return kernel;
 }
 

@@ -4,22 +4,37 @@
 
 #include "backends/backend.h"
 #include "backends/cuda/compile/next_start.h"
+#include "backends/cuda/compile/product_prologue.h"
 #include "backends/cuda/compile/template_text.h"
+#include "loops/kernel.h"
 
 namespace ingot::core::cuda {
 
 // Whether the template computes `node` with the layouts that it has.
 bool is_tensor_core_attention(const Node& node);
 
+// Whether queries and new rows are so few that the kernel has keys and values in registers.
+bool has_keys_in_registers(const Node& node);
+// Operands of such an attention that its kernel may compute: queries, and new keys and values.
+std::vector<size_t> computable_rows(const Node& node);
+// Whether each block may compute these by `producer`, which is elementwise, and what comes before it, instead
+// of reading what a kernel of its own has stored.
+FusionAnswer may_compute_rows_of_attention(const Node& node, const Node& producer);
+
 // Operands whose last dim is innermost keep their layout.
 LayoutRequest attention_layouts(const Node& node);
 
 struct AttentionSite {
   const Node& node;
-  bool rounds_to_tf32;  // f32 operands, to 11 significant bits
-  bool keys_are_old;    // keys and values of cached_attention, which no step before writes
+  bool rounds_to_tf32;   // f32 operands, to 11 significant bits
+  bool exact_functions;  // in what is computed of operands
+  bool keys_are_old;     // keys and values of cached_attention, which no step before writes
   std::string_view architecture;
   const SymbolTable& symbols;
+  // Operands that each block computes (may_compute_rows_of_attention), in ascending order, and the kernel
+  // that does: a stage for each of them.
+  std::vector<size_t> computed = {};
+  std::optional<loops::Kernel> prologue = {};
 };
 
 // Its next kernel starts at once or at the end.
@@ -35,7 +50,9 @@ struct AttentionTactic {
   NextStart next_start = NextStart::kAtOnce;
 };
 
-// Its buffers are the node's operands and its result.
+std::string name(const AttentionTactic& tactic);
+
+// Its buffers are the node's operands but those that are computed, its result, and what the prologue reads.
 TemplateKernel write_attention(const AttentionSite& site, const AttentionTactic& tactic);
 
 // The predicted fastest first; never empty.

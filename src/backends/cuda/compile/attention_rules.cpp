@@ -51,6 +51,12 @@ bool may_share_keys(const Node& node, const AttentionShape& shape, int key_group
   return is_narrow && (is_all ? *keys > (key_groups - 1) * kKeysOfPart : key_groups <= kMostWithTwo);
 }
 
+bool has_new_rows_in_registers(const Node& node) {
+  if (!has_new_rows(node)) return true;
+  const auto rows = node.operand_type(ops::kPositions).shape[0].constant();
+  return rows && *rows <= kMostNewRows;
+}
+
 // The sizes that decide, at typical sizes of symbols.
 class TacticRanking {
  public:
@@ -68,7 +74,7 @@ class TacticRanking {
     const AttentionTactic best = best_of_warps();
     std::vector<AttentionTactic> tactics = {best};
     if (takes_groups()) add_groups(tactics);
-    if (takes_few_rows()) add_few_rows(tactics);
+    if (has_keys_in_registers(node_)) add_few_rows(tactics);
     for (const int warp_rows : {1, kAttentionWarps}) {
       for (int splits = 1; splits <= kMostSplits && (splits == 1 || may_split(splits)); splits *= 2) {
         const bool is_best = warp_rows == best.warp_rows && splits == best.splits;
@@ -97,21 +103,6 @@ class TacticRanking {
     while (best.splits < kMostSplits && may_split(2 * best.splits) && blocks * 2 * best.splits <= kManyBlocks)
       best.splits *= 2;
     return best;
-  }
-
-  // Keys and values in registers: four lanes have a row, 16 bytes of every 64 each.
-  bool takes_few_rows() const {
-    const int64_t width = *node_.operand_type(0).shape.back().constant();
-    const auto rows = rows_of_key_head(node_);
-    return is_half(node_.operand_type(0).dtype) && rows && *rows > 0 && *rows <= kMostQueries &&
-           width % kLeastWidth == 0 && width <= kMostWidth && has_few_new_rows() &&
-           width == *node_.operand_type(2).shape.back().constant();
-  }
-
-  bool has_few_new_rows() const {
-    if (!has_new_rows(node_)) return true;
-    const auto rows = node_.operand_type(ops::kPositions).shape[0].constant();
-    return rows && *rows <= kMostNewRows;
   }
 
   void add_few_rows(std::vector<AttentionTactic>& tactics) const {
@@ -223,6 +214,34 @@ bool is_tensor_core_attention(const Node& node) {
          (!node.has_operand(3) || is_mask(node.operand_type(3)));
 }
 
+// Four lanes have a row of keys or values, 16 bytes of every 64 each.
+bool has_keys_in_registers(const Node& node) {
+  const int64_t width = *node.operand_type(0).shape.back().constant();
+  const auto rows = rows_of_key_head(node);
+  return is_half(node.operand_type(0).dtype) && rows && *rows > 0 && *rows <= kMostQueries &&
+         width % kLeastWidth == 0 && width <= kMostWidth && has_new_rows_in_registers(node) &&
+         width == *node.operand_type(2).shape.back().constant();
+}
+
+std::vector<size_t> computable_rows(const Node& node) {
+  if (!is_tensor_core_attention(node) || !has_keys_in_registers(node)) return {};
+  if (!has_new_rows(node)) return {ops::kQuery};
+  return {ops::kQuery, ops::kNewKeys, ops::kNewValues};
+}
+
+FusionAnswer may_compute_rows_of_attention(const Node& node, const Node& producer) {
+  const std::vector<size_t> rows = computable_rows(node);
+  if (rows.empty()) return {false, "the kernel template of attention computes rows of few queries only"};
+  for (size_t i = 0; i < node.operands.size(); ++i) {
+    const bool feeds = node.operands[i] != nullptr && node.operands[i]->producer == &producer;
+    if (feeds && std::ranges::count(rows, i) == 0)
+      return {false, "the kernel template of attention computes queries and new rows only"};
+    if (feeds && std::ranges::count(node.operands, node.operands[i]) != 1)
+      return {false, "attention reads it more than once"};
+  }
+  return {producer.op->lower(producer).stages[0].bindings.empty(), "its indices depend on data"};
+}
+
 LayoutRequest attention_layouts(const Node& node) {
   LayoutRequest request;
   for (size_t i = 0; i < node.operands.size(); ++i) {
@@ -233,6 +252,24 @@ LayoutRequest attention_layouts(const Node& node) {
   return request;
 }
 
-std::vector<AttentionTactic> rank_tactics(const AttentionSite& site) { return TacticRanking(site).rank(); }
+std::string name(const AttentionTactic& tactic) {
+  const std::string tile =
+      tactic.groups > 0
+          ? fmt::format("{} groups of queries, {} of keys, {} at a time{}", tactic.groups, tactic.key_groups,
+                        tactic.part_keys,
+                        tactic.row_tiles > 1 ? fmt::format(", {} tiles of queries", tactic.row_tiles) : "")
+      : tactic.register_warps > 0
+          ? fmt::format("{} keys in registers of each of {} warps, {} splits", tactic.warp_keys,
+                        tactic.register_warps, tactic.splits)
+          : fmt::format("{} warps of queries, {} splits", tactic.warp_rows, tactic.splits);
+  return fmt::format("{}, next {}", tile, name(tactic.next_start));
+}
+
+std::vector<AttentionTactic> rank_tactics(const AttentionSite& site) {
+  std::vector<AttentionTactic> tactics = TacticRanking(site).rank();
+  if (site.prologue)
+    std::erase_if(tactics, [](const AttentionTactic& tactic) { return tactic.register_warps == 0; });
+  return tactics;
+}
 
 }  // namespace ingot::core::cuda

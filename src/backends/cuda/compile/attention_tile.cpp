@@ -46,6 +46,19 @@ GroupMask group_mask(const Node& node) {
                                                                        : GroupMask::kNumbers;
 }
 
+std::string_view mask_load(DType dtype) {
+  switch (dtype) {
+    case DType::kBool:
+      return "*at == 0 ? -__int_as_float(0x7f800000) : 0";
+    case DType::kF16:
+      return "load_f16(at)";
+    case DType::kBF16:
+      return "load_bf16(at)";
+    default:
+      return "(f32)*at";
+  }
+}
+
 int64_t AttentionTile::rows() const {
   if (few_rows > 0) return few_rows;
   return groups > 0 ? groups * kGroupQueries : warp_rows * kFragmentRows;

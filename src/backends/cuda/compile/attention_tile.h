@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "ir/graph.h"
@@ -39,6 +40,9 @@ std::optional<int64_t> rows_of_key_head(const Node& node);
 // How groups of warps read the mask: it has none; rows of bools, 16 keys at a time; or each number.
 enum class GroupMask { kNone, kBits, kNumbers };
 GroupMask group_mask(const Node& node);
+
+// The addend of a score from the mask's element `at`.
+std::string_view mask_load(DType dtype);
 
 // How the work is cut into blocks, of some warps or of groups of four warps.
 struct AttentionTile {

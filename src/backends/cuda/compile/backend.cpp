@@ -13,6 +13,7 @@
 #include "backends/cuda/compile/kernel_text.h"
 #include "backends/cuda/compile/library_convolution.h"
 #include "backends/cuda/compile/library_kernel.h"
+#include "backends/cuda/compile/lower_attention.h"
 #include "backends/cuda/compile/lower_contraction.h"
 #include "backends/cuda/compile/nvrtc.h"
 #include "backends/cuda/compile/passes.h"
@@ -107,28 +108,6 @@ LoweredKernel kernel_of_peers(const Node& node, const Target& target) {
           }};
 }
 
-LoweredStep lower_attention(const Members& members, const Node& attention, const SymbolTable& symbols,
-                            const Target& target) {
-  const auto is_state = [&](size_t operand) {
-    const Node* producer = members.outer.at(attention.operands[operand])->producer;
-    return producer != nullptr && producer->op == &ops::state;
-  };
-  const AttentionSite site{.node = attention,
-                           .rounds_to_tf32 = rounds_to_tf32(target),
-                           .keys_are_old = is_state(ops::kKey) && is_state(ops::kValue),
-                           .architecture = target.device,
-                           .symbols = symbols};
-  const auto lower = [&](const AttentionTactic& tactic) {
-    return kernel_of_template(write_attention(site, tactic), attention, target);
-  };
-  const std::vector<AttentionTactic> ranked = rank_tactics(site);
-  LoweredStep step = lower_template(lower(ranked[0]), members, attention, attention.results);
-  for (const AttentionTactic& tactic : tactics_to_time(std::span(ranked), target)) {
-    if (tactic.next_start != NextStart::kWithOperands) step.others.push_back(lower(tactic));
-  }
-  return step;
-}
-
 LoweredStep lower_as_routine(const Node& node, const SymbolTable& symbols, const Target& target) {
   if (is_collective_of_nccl(node)) {
     LoweredStep step = lower_collective(node);
@@ -140,7 +119,6 @@ LoweredStep lower_as_routine(const Node& node, const SymbolTable& symbols, const
                         node, node.results);
 }
 
-// Attention by itself: nothing can be fused into it.
 bool takes_neighbours(const Node& root) { return !ops::is_attention(*root.op); }
 FusionAnswer may_keep_moments(const Node& root) {
   return {root.op == &ops::linear && is_tensor_core_contraction(root),
@@ -154,7 +132,7 @@ bool is_for_library(const Node& node, const Target& target) {
   const bool has_groups = groups > 1 && node.operand_type(1).shape[1] != Dim(1);
   return has_groups || (groups == 1 && node.operand_type(0).rank() == 5);
 }
-constexpr FusionAnswer kTakesNothing{false, "the kernel template of attention takes nothing in"};
+constexpr FusionAnswer kTakesNothing{false, "the kernel template of attention has no epilogue"};
 
 class CudaBackend final : public Backend {
  public:
@@ -204,7 +182,8 @@ class CudaBackend final : public Backend {
   FusionAnswer may_fuse_producer(const Node& root, const Node& producer, const Target&) const override {
     if (root.op == &ops::normalized_linear && ops::is_row_statistic(producer)) return {};
     if (may_compute_rows(root, producer)) return {};
-    return takes_neighbours(root) ? may_take_producer(root, producer, is_ready) : kTakesNothing;
+    return takes_neighbours(root) ? may_take_producer(root, producer, is_ready)
+                                  : may_compute_rows_of_attention(root, producer);
   }
   FusionAnswer may_fuse_twin(const Node& root, const Node& twin, const Target&) const override {
     return may_be_twins(root, twin);
@@ -214,8 +193,9 @@ class CudaBackend final : public Backend {
                                  const Target& target) const override {
     if (!node.op->routine.empty()) return {lower_as_routine(node, symbols, target)};
     const Members members = members_of(node);
-    if (is_tensor_core_attention(node)) return {lower_attention(members, node, symbols, target)};
     const Node* contraction = find_contraction(members);
+    if (contraction != nullptr && is_tensor_core_attention(*contraction))
+      return {lower_attention(members, *contraction, symbols, target)};
     if (contraction != nullptr && is_tensor_core_contraction(*contraction) &&
         knows_statistics(members, *contraction))
       return {lower_contraction(members, *contraction, symbols, target)};

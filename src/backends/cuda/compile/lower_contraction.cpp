@@ -55,7 +55,8 @@ LoweredStep lower_contraction(const Members& all, const Node& contraction, const
   const NormedMembers split = split_members(all);
   const Members& members = split.members;
   const RegionKernel epilogue = epilogue_of(members, contraction);
-  const std::optional<RegionKernel> prologue = prologue_of(members, contraction, symbols);
+  const std::optional<RegionKernel> prologue =
+      prologue_of(members, {contraction.operands.data(), 1}, symbols);
   const Twin twin = twin_of(members, epilogue);
   const auto is_own_weight = [&](const Value* operand) {
     return operand == nullptr || is_weight(*members.outer.at(operand));

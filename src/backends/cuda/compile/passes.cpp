@@ -11,6 +11,7 @@
 #include "backends/steps/members.h"
 #include "ir/side.h"
 #include "loops/compose.h"
+#include "ops/attention.h"
 #include "ops/convolution.h"
 #include "ops/ops.h"
 #include "passes/target_passes.h"
@@ -60,6 +61,18 @@ bool has_few_new_rows(const Node& attention, int64_t rows) {
   const Shape& shape = attention.results[0]->type.shape;
   const auto queries = shape[shape.size() - 2].constant();
   return is_tensor_core_attention(attention) && queries && *queries <= kMost && rows <= kMost;
+}
+
+// New rows that are written to the cache, too, at the end of the graph.
+std::vector<size_t> rows_of_writes(const Node& node) {
+  if (!ops::is_attention(*node.op)) return {};
+  std::vector<size_t> rows = computable_rows(node);
+  std::erase(rows, size_t{ops::kQuery});
+  return rows;
+}
+
+Graph recompute_new_rows(Graph graph, Rewrites& rewrites) {
+  return recompute_operands(std::move(graph), rows_of_writes, rewrites);
 }
 
 // Whoever adds a norm as a residual makes it again of its own elements, at the end of a product that hides
@@ -163,6 +176,11 @@ std::vector<Pass> own_passes(const Target& target) {
        .minimum_level = 3,
        .changes_rounding = true,
        .why = "behind merge_linears: one product has one norm to fold"},
+      {.name = "recompute_operands",
+       .stage = core::Stage::kFuse,
+       .run = recompute_new_rows,
+       .minimum_level = 3,
+       .why = "before fuse, which takes in only what nobody else reads"},
       {.name = "join_regions",
        .stage = core::Stage::kJoin,
        .run = [](Graph graph,

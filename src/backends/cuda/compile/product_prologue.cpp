@@ -38,9 +38,7 @@ void write_computed_rows(const ProductShape& shape, const Node& node, const loop
   const loops::Stage& stage = prologue.stages[0];
   const std::vector<loops::Loop> loops = loops_of(prologue, stage);
   IndexScope scope = out.scope;
-  out.text += of_buffers(&prologue, [](size_t i, const std::string& type) {
-    return fmt::format("{}const b{} = x.p{};\n", type, i, i);
-  });
+  out.text += prologue_buffers(&prologue);
   out.line("#pragma unroll 4\nfor (int i = threadIdx.x; i < kRows * kChunks; i += {}) {{\n", threads);
   out.line("const int own = i / kChunks, first = i % kChunks * kChunk;\n");
   out.line("const idx row = least<idx>(first_row + own, x.rows - 1);\n");
@@ -81,6 +79,11 @@ void write_fill_rows(const Node& node, const ProductShape& shape, Prologue prolo
     write_computed_rows(shape, node, *prologue, threads, out);
 }
 
+std::string prologue_buffers(Prologue prologue) {
+  return of_buffers(prologue, [](size_t i, const std::string& type) {
+    return fmt::format("{}const b{} = x.p{};\n", type, i, i);
+  });
+}
 std::string prologue_fields(Prologue prologue) {
   return of_buffers(prologue,
                     [](size_t i, const std::string& type) { return fmt::format("{}p{}; ", type, i); });

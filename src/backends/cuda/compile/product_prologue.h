@@ -20,6 +20,8 @@ void write_fill_rows(const Node& node, const ProductShape& shape, Prologue prolo
 // The buffers that a prologue reads: fields of Operands, "const u16* p1; ", and their values, ", p1".
 std::string prologue_fields(Prologue prologue);
 std::string prologue_values(Prologue prologue);
+// Statements of a function of Operands that name them as the prologue does: "const u16* const b1 = x.p1;".
+std::string prologue_buffers(Prologue prologue);
 // The kernel's arguments for them, "const u16* p1, ".
 std::string prologue_arguments(Prologue prologue);
 

@@ -10,6 +10,7 @@ namespace {
 
 //   for part of the keys, kKeys at a time, each warp with tiles of 16:
 //     keys and values -> registers (old ones of the first part: before the kernel waits for the one before)
+//     queries and new rows, copied, or computed in shared memory -> registers
 //     scores = keys x queries; running maximum; exponentials
 //     results^T += values^T x exponentials
 //   shares of the keys, of warps and of blocks of a cluster, are merged in order
@@ -36,6 +37,10 @@ template <bool aligned> DEVICE void load_piece(Piece& piece, const Element* row)
     if (aligned) piece[c] = load_once(from);
     else load_group(piece[c], from, 8);
   }
+}
+DEVICE void take_piece(Piece& piece, const Element* row) {  // of shared memory
+  #pragma unroll
+  for (int c = 0; c < kPieces; ++c) piece[c] = *(const Packed*)(row + (c * 4 + threadIdx.x % 4) * 8);
 }
 DEVICE idx key_of_lane(idx first_key, int tile, int half) { return first_key + threadIdx.x / 32 * kOwnKeys + tile * 16 + half * 8 + threadIdx.x % 32 / 4; }
 
@@ -92,8 +97,15 @@ template <bool aligned> struct NewRows {
     #pragma unroll
     for (int n = 0; n < kNewRows; ++n) {
       positions[n] = x.positions[n];
-      load_piece<aligned>(k[n], new_k_place(x, batch, n));
-      load_piece<aligned>(v[n], new_v_place(x, batch, n));
+      if (kNewKeysAt < 0) load_piece<aligned>(k[n], new_k_place(x, batch, n));
+      if (kNewValuesAt < 0) load_piece<aligned>(v[n], new_v_place(x, batch, n));
+    }
+  }
+  __device__ __forceinline__ void take_computed(const Element* computed) {
+    #pragma unroll
+    for (int n = 0; n < kNewRows; ++n) {
+      if (kNewKeysAt >= 0) take_piece(k[n], computed + kNewKeysAt + n * kWidth);
+      if (kNewValuesAt >= 0) take_piece(v[n], computed + kNewValuesAt + n * kWidth);
     }
   }
   __device__ __forceinline__ void put(Part& keys, Part& values, idx first_key, idx end) {  // the last of a position counts
@@ -111,6 +123,7 @@ template <bool aligned> struct NewRows {
 constexpr std::string_view kWithoutNewRows = R"cuda(
 template <bool aligned> struct NewRows {
   __device__ __forceinline__ void load(idx, const Operands&) {}
+  __device__ __forceinline__ void take_computed(const Element*) {}
   __device__ __forceinline__ void put(Part&, Part&, idx, idx) {}
 };
 )cuda";
@@ -184,22 +197,31 @@ DEVICE void multiply_values(Rows& rows, const Scores& weights, const Part& value
 )cuda";
 
 constexpr std::string_view kAttendAll = R"cuda(
-template <bool aligned> DEVICE void attend_rows(Rows& rows, int block, const Mask* mask, idx batch, const Operands& x) {
+template <bool aligned> DEVICE void attend_rows(Rows& rows, Element* computed, int block, const Mask* mask, idx batch, const Operands& x) {
   const int all = (int)((x.keys + kKeys - 1) / kKeys), begin = all * block / kSplits, end = all * (block + 1) / kSplits;
   Part keys, values;
   load_part<aligned>(keys, k_place, batch, (idx)begin * kKeys, x);
   load_part<aligned>(values, v_place, batch, (idx)begin * kKeys, x);
   if (kKeysAreOld) wait_for_previous();
   Piece query = {};
-  if (threadIdx.x % 32 / 4 < kRows) load_piece<aligned>(query, q_place(x, batch, threadIdx.x % 32 / 4));
+  const int own = threadIdx.x % 32 / 4;
+  if (kQueriesAt < 0 && own < kRows) load_piece<aligned>(query, q_place(x, batch, own));
   NewRows<aligned> fresh;
   fresh.load(batch, x);
+  Scores biases;
+  load_biases(biases, (idx)begin * kKeys, mask, batch, x);
+  if (kComputedElements > 0) {  // what is loaded besides is on its way
+    compute_rows(computed, batch, x);
+    __syncthreads();  // those of the tile before were read before its shares were merged
+    if (kQueriesAt >= 0 && own < kRows) take_piece(query, computed + kQueriesAt + own * kWidth);
+    fresh.take_computed(computed);
+  }
   #pragma unroll 1
   for (int part = begin; part < end; ++part) {
     const idx first_key = (idx)part * kKeys;
     const bool has_next = part + 1 < end;
-    Scores scores = {}, biases;
-    load_biases(biases, first_key, mask, batch, x);
+    Scores scores = {};
+    if (part > begin) load_biases(biases, first_key, mask, batch, x);
     fresh.put(keys, values, first_key, x.keys);
     multiply_keys(scores, keys, query);
     if (has_next) load_part<aligned>(keys, k_place, batch, first_key + kKeys, x);
@@ -212,8 +234,9 @@ template <bool aligned> DEVICE void attend_rows(Rows& rows, int block, const Mas
 DEVICE void attend(char* shared, int block, Cluster& cluster, bool last, Arrivals&, const Maps&, const Mask* mask, Element* result, idx batch, idx first_row, const Operands& x) {
   Rows rows = {};
   rows.most[0] = rows.most[1] = minus_infinity();
-  if (x.aligned) attend_rows<true>(rows, block, mask, batch, x);
-  else attend_rows<false>(rows, block, mask, batch, x);
+  Element* const computed = (Element*)(shared + kComputed);
+  if (x.aligned) attend_rows<true>(rows, computed, block, mask, batch, x);
+  else attend_rows<false>(rows, computed, block, mask, batch, x);
   cluster.merge(shared, block, rows, result, batch, first_row, last, x);
 }
 )cuda";

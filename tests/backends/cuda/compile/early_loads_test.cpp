@@ -89,6 +89,26 @@ TEST(CudaEarlyLoads, TwinsHaveTheWeightsOfBoth) {
   EXPECT_GE(loads_before_a_wait(*lower_last(graph)[0].kernel()), 2 * 2048 * 2 / 512);
 }
 
+TEST(CudaEarlyLoads, AttentionThatComputesItsRowsHasItsKeysAndValues) {
+  if (test::nvrtc() == nullptr) GTEST_SKIP() << "there is no NVRTC";
+  const std::string region =
+      "%q: bf16[1,8,1,64], %s: bf16[1,64], %k: bf16[1,8,1024,64], %v: bf16[1,8,1024,64], %p: i64[1], "
+      "%a: bf16[1,8,1,64], %b: bf16[1,8,1,64]";
+  const Graph graph = parse_graph(
+      "graph g(%q: bf16[1,8,1,64], %s: bf16[1,64], %p: i64[1], %a: bf16[1,8,1,64], %b: bf16[1,8,1,64]) {\n"
+      " %k = state() {name=\"k\", dtype=bf16, shape=[1, 8, 1024, 64]} : bf16[1,8,1024,64]\n"
+      " %v = state() {name=\"v\", dtype=bf16, shape=[1, 8, 1024, 64]} : bf16[1,8,1024,64]\n"
+      " %y = fused(%q, %s, %k, %v, %p, %a, %b) {\n   graph region(" +
+          region +
+          ") {\n"
+          "     %t = multiply(%q, %s) : bf16[1,8,1,64]\n"
+          "     %c = multiply(%a, %s) : bf16[1,8,1,64]\n"
+          "     %y = cached_attention(%t, %k, %v, none, %p, %c, %b) : bf16[1,8,1,64]\n"
+          "     return %y\n   }\n } : bf16[1,8,1,64]\n return %y\n}",
+      ops::find_op);
+  EXPECT_GE(loads_before_a_wait(*lower_last(graph)[0].kernel()), 8);
+}
+
 TEST(CudaEarlyLoads, AttentionToACacheHasItsKeysAndValues) {
   if (test::nvrtc() == nullptr) GTEST_SKIP() << "there is no NVRTC";
   const auto loads = [](bool is_state) {
