@@ -38,9 +38,10 @@ each process on one thread, with other work on the machine:
 `python -m bench.models --dtypes f32,bf16` runs what has no row in `build/models.jsonl` yet (`--jobs N --pin` on a large machine),
 `python -m bench.models NAME` one model again, and `--write` makes this page.
 
-- **right**: all tensors of the result, also of caches, by the [accuracy rule](../tests/python/accuracy.py) against a run in f64.
-  (a bf16 model that does not run in f64: in f32). **wrong**: some are not. **crashed**: an error, or the end of the process.
-  **torch**: eager, torch.compile or torch.export fails, or has the same wrong result, without Ingot too.
+- **right**: all tensors of the result, also of caches, by the [accuracy rule](../tests/python/accuracy.py) against a run in f64
+  (a bf16 model that does not run in f64: in f32); integers, such as classes, codes and places, differ from that run in no more
+  elements than eager's. **wrong**: some are not. **crashed**: an error, or the end of the process. **torch**: eager, torch.compile or
+  torch.export fails, or has the same wrong result, without Ingot too.
 - **whole**: everything runs in engines, without graph breaks. *jit* is torch.compile, *aot* what `ingot.dynamo.compile` makes of a
   program of torch.export; a cell without a word says how many nodes engines run. Empty: not run. A model is whole when one of
   the two ways is: torch.export takes nothing that branches on data, torch.compile breaks its graph there, and a user may choose.
@@ -85,25 +86,35 @@ def _totals(rows: Rows) -> str:
                 whole = sum(_is_whole(row) for row in chosen)
                 lines.append(f"| {title}, {dtype} | {len(chosen)} | {counts} | {whole} |")
     lines += ["", _whole_in_one_way(rows)]
-    ratios = [row["eager_ms"] / row["ingot_ms"] for row in _all(rows) if row.get("ingot_ms")]
-    if ratios:
-        slower = sum(ratio < 0.95 for ratio in ratios)
+    timed = [row for row in _all(rows) if row.get("ingot_ms")]
+    ratios = [row["eager_ms"] / row["ingot_ms"] for row in timed]
+    if timed:
+        slower = [
+            f"{row['name']} {row['dtype']}" for row, ratio in zip(timed, ratios, strict=True) if ratio < 0.95
+        ]
         lines += ["", f"Eager's time divided by Ingot's: geometric mean {statistics.geometric_mean(ratios):.2f} over {len(ratios)} runs; "
-                  f"{slower} are slower than eager by more than 5 %."]  # fmt: skip
+                  f"{', '.join(slower) or 'none'} {'are' if len(slower) > 1 else 'is'} slower than eager by more than 5 %."]  # fmt: skip
     return "\n".join(lines)
 
 
 def _whole_in_one_way(rows: Rows) -> str:
     """A user may choose the way."""
-    names = [
-        name for name, each in rows.items() if any(row["dtype"] == "f32" and _is_whole(row) for row in each)
-    ]
-    others = [name for name in rows if name not in names]
-    share = 100 * len(names) / max(1, len(rows))
+    return " ".join(_whole_in(rows, dtype) for dtype in ("f32", "bf16"))
+
+
+def _whole_in(rows: Rows, dtype: str) -> str:
+    own = {name: [row for row in each if row["dtype"] == dtype] for name, each in rows.items()}
+    own = {name: each for name, each in own.items() if each}
+    whole = sum(any(map(_is_whole, each)) for each in own.values())
+    share = 100 * whole / max(1, len(own))
     text = (
-        f"In f32 {len(names)} of {len(rows)} models ({share:.1f} %) are whole in at least one of the two ways"
+        f"In {dtype} {whole} of {len(own)} models ({share:.1f} %) are whole in at least one of the two ways."
     )
-    return f"{text}; the others are {', '.join(others)}." if others else f"{text}."
+    torch = [name for name, each in own.items() if all(row["kind"] == "torch" for row in each)]
+    others = [name for name, each in own.items() if name not in torch and not any(map(_is_whole, each))]
+    if torch:
+        text += f" Torch runs none of {', '.join(torch)} in either way."
+    return f"{text} The others are {', '.join(others)}." if others else text
 
 
 def _failures(rows: Rows) -> str:

@@ -88,10 +88,18 @@ class Expected:
         assert len(actual) == len(self.eager), f"{len(actual)} tensors, eager returns {len(self.eager)}"
         for number, (each, eager, exact) in enumerate(zip(actual, self.eager, self.exact, strict=True)):
             try:
-                assert_accurate(each, eager, exact)
+                _check_one(each, eager, exact)
             except AssertionError as error:
                 message = str(error).splitlines()[0] if str(error) else "dtype, shape or integers differ"
                 raise AssertionError(f"tensor {number}, {list(eager.shape)}: {message}") from error
+
+
+def _check_one(actual: torch.Tensor, eager: torch.Tensor, exact: torch.Tensor) -> None:
+    if actual.is_floating_point() or actual.shape != eager.shape or actual.dtype != eager.dtype:
+        assert_accurate(actual, eager, exact)
+    elif not torch.equal(actual, eager):  # places, classes and codes that rounded values decide
+        ours, eagers = (int((each != exact).sum()) for each in (actual, eager))
+        assert ours <= eagers, f"{ours} of {eager.numel()} integers are wrong, {eagers} of eager's"
 
 
 def expected(case: Architecture) -> Expected:

@@ -69,6 +69,17 @@ def test_a_wrong_result_is_noticed() -> None:
     assert not Expected(wanted.eager, wanted.eager, False).has_f64
 
 
+def test_integers_may_be_as_far_from_exact_ones_as_those_of_eager() -> None:
+    eager, exact = [torch.tensor([1, 2, 9, 9])], [torch.tensor([1, 2, 3, 4])]
+    wanted = Expected(eager, exact, True)
+    wanted.check([torch.tensor([1, 2, 3, 9])])
+    wanted.check([torch.tensor([7, 2, 3, 9])])
+    with pytest.raises(AssertionError, match="3 of 4 integers are wrong, 2 of eager's"):
+        wanted.check([torch.tensor([7, 2, 8, 9])])
+    with pytest.raises(AssertionError, match="1 of 4 integers are wrong, 0 of eager's"):
+        Expected(eager, eager, False).check([torch.tensor([1, 2, 3, 9])])
+
+
 def test_tensors_of_caches_are_compared() -> None:
     case = build("llama_step")
     found = list(tensors(case.model(**case.arguments())))
