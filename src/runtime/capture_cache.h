@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "support/hash.h"
@@ -33,6 +34,19 @@ class CaptureCache {
     entries_.insert(entries_.begin(), std::unique_ptr<Entry>(new Entry{checksum, list, capture(list)}));
     return &entries_.front()->graph;
   }
+  // What was captured of the list of this name, which is not empty; null if there is none, or none any more.
+  Graph* find_named(std::span<const uint64_t> name) {
+    const auto found =
+        std::ranges::find_if(entries_, [&](const auto& entry) { return std::ranges::equal(entry->name, name); });
+    if (found == entries_.end()) return nullptr;
+    std::rotate(entries_.begin(), found, found + 1);
+    return &entries_.front()->graph;
+  }
+  // Names the list that was found last.
+  void name(std::span<const uint64_t> name) { entries_.front()->name.assign(name.begin(), name.end()); }
+  void forget_names() {
+    for (const auto& entry : entries_) entry->name.clear();
+  }
   void clear() { entries_.clear(); }
 
   static constexpr size_t kMostGraphs = 32, kRemembered = 64;
@@ -42,6 +56,7 @@ class CaptureCache {
     Checksum checksum;
     List list;
     Graph graph;
+    std::vector<uint64_t> name = {};
   };
   bool is_second_use(const Checksum& checksum) {
     if (std::ranges::find(seen_, checksum) != seen_.end()) return true;

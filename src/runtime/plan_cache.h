@@ -32,11 +32,13 @@ class PlanCache {
   RunPlan* add(RunPlan plan) {
     if (is_full()) plans_.pop_back();
     plans_.insert(plans_.begin(), std::make_unique<RunPlan>(std::move(plan)));
+    front()->number = ++added_;
     return front();
   }
 
  private:
   std::vector<std::unique_ptr<RunPlan>> plans_;
+  uint64_t added_ = 0;
 };
 
 }  // namespace ingot::core

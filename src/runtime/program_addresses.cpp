@@ -25,15 +25,23 @@ bool ProgramAddresses::keeps_addresses() const {
          frame_.states == resources_.states_version;
 }
 
-// Addresses in arenas, and of weights and states, are reused from run to run; the others are looked up again.
-void ProgramAddresses::resolve() {
+void ProgramAddresses::resolve_moving() {
   reserve_arenas();
-  if (keeps_addresses()) [[likely]] {
-    for (const BufferId id : executable_.moving) set_pointer(id);
-    set_moving_arguments();
+  for (const BufferId id : executable_.moving) set_pointer(id);
+  set_moving_arguments();
+}
+
+// Addresses in arenas, and of weights and states, are reused from run to run.
+void ProgramAddresses::resolve() {
+  if (keeps_addresses()) [[likely]]
     return;
+  auto moving = executable_.moving.begin();
+  for (BufferId id = 0; id < executable_.buffers.size(); ++id) {
+    if (moving != executable_.moving.end() && *moving == id)
+      ++moving;
+    else
+      set_pointer(id);
   }
-  for (BufferId id = 0; id < executable_.buffers.size(); ++id) set_pointer(id);
   for (size_t i = 0; i < executable_.arguments.size(); ++i) {
     const BufferId id = executable_.arguments[i];
     frame_.arguments[i] = id == kNoId ? nullptr : frame_.pointers[id];

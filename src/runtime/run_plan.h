@@ -36,7 +36,9 @@ struct Frame {
   // The inputs from which the reused addresses were computed.
   std::vector<std::byte*> known_arenas;
   uint64_t weights = 0, states = 0;
-  std::vector<Prefetch> prefetches;  // of one span; kept, so that runs do not allocate
+  // Of one span; kept, so that runs do not allocate.
+  std::vector<Prefetch> prefetches;
+  std::vector<uint64_t> identity;
 };
 
 struct RunPlan {
@@ -46,6 +48,7 @@ struct RunPlan {
   std::vector<int64_t>
       values;  // one per dim; those of data-dependent dims are valid only while their symbols are bound
   Frame frame;
+  uint64_t number = 0;  // of a context's plans, each of which has its own; 0: of none
 };
 
 // `symbols` has a value for each symbol that inputs bind. UserError INGOT-U312 if they break a condition of

@@ -61,6 +61,39 @@ TEST_F(CaptureCacheTest, ForgetsFirstUses) {
   EXPECT_EQ(find(0), 0);
 }
 
+TEST_F(CaptureCacheTest, FindsByName) {
+  const auto named = [&](uint64_t name) {
+    const int64_t* graph = cache_.find_named({&name, 1});
+    return graph == nullptr ? -1 : *graph;
+  };
+  for (const uint64_t name : {1, 2}) {
+    for (int round = 0; round < 2; ++round) find(static_cast<int64_t>(name));
+    cache_.name({&name, 1});
+  }
+  EXPECT_EQ(named(1), 10);
+  EXPECT_EQ(named(2), 20);
+  EXPECT_EQ(named(3), -1);
+  find(1);
+  const uint64_t other = 3;
+  cache_.name({&other, 1});
+  EXPECT_EQ(named(1), -1);
+  EXPECT_EQ(named(3), 10);
+  cache_.forget_names();
+  EXPECT_EQ(named(2), -1);
+  EXPECT_EQ(find(2), 20);
+}
+
+// A graph that is used by its name is used, too.
+TEST_F(CaptureCacheTest, KeepsWhatIsFoundByName) {
+  const uint64_t name = 7;
+  for (int round = 0; round < 2; ++round) find(0);
+  cache_.name({&name, 1});
+  for (int64_t i = 1; i < 3 * static_cast<int64_t>(Cache::kMostGraphs); ++i) {
+    for (int round = 0; round < 2; ++round) find(i);
+    EXPECT_NE(cache_.find_named({&name, 1}), nullptr);
+  }
+}
+
 TEST_F(CaptureCacheTest, KeepsNothingOfACaptureThatFails) {
   find(1);
   const auto fail = [](const NumberList&) -> int64_t { throw std::runtime_error("no"); };

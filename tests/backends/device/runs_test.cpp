@@ -2,6 +2,7 @@
 // Runs on a device: enqueued late, captured and replayed, with errors that are told later.
 #include <gtest/gtest.h>
 
+#include <random>
 #include <thread>
 
 #include "tests/backends/device/device_graphs.h"
@@ -79,6 +80,44 @@ TEST_P(DeviceRuns, RefitsDoNotDisturbRunsThatGoOn) {
     const Evaluation expected = evaluate(model.graph, std::vector{x}, {{"w", value(i)}});
     EXPECT_TRUE(same_bits(device_.copy_to_host(outputs[static_cast<size_t>(i)]), expected.outputs[0])) << i;
   }
+}
+
+// Calls whose addresses and sizes were seen before are repeated without being listed again: they do what is asked
+// now, whatever has changed between.
+TEST_P(DeviceRuns, RepeatedCallsFollowWhateverHasChanged) {
+  const auto weight = [](int i) { return counted({8}, static_cast<float>(i)); };
+  const aten::Imported model = model_with(
+      "graph g(%x: f32[B in 1..400, 8]) { %w = weight() {name=\"w\", shape=[8]} : f32[8] %s = state() "
+      "{name=\"s\", shape=[8]} : f32[8] %m = multiply(%x, %w) %t = sum(%m) {axes=[0]} %u = add(%s, %t) update "
+      "%s = %u %y = add(%m, %u) return %y }",
+      {{"w", weight(0)}, {"s", weight(1)}});
+  const std::shared_ptr<Engine> engine = device_.build(model);
+  Context context(engine);
+  std::minstd_rand random(static_cast<uint32_t>(GetParam()));
+  const auto one_of = [&](size_t count) { return static_cast<size_t>(random()) % count; };
+  std::vector<Tensor> given, there, states, bound;
+  for (const int64_t rows : {3, 3, 40, 100}) given.push_back(counted({rows, 8}, static_cast<float>(rows)));
+  for (const Tensor& x : given) there.push_back(device_.copy_to_device(x));
+  for (int i = 0; i < 2; ++i) bound.push_back(device_.copy_to_device(weight(1)));
+  states.assign(2, weight(1));
+  Tensor own = weight(0);
+  size_t state = 0;
+  for (int call_number = 0; call_number < 80; ++call_number) {
+    if (one_of(8) == 0) {
+      own = weight(static_cast<int>(one_of(4)));
+      engine->refit({{"w", OwnedView{own.view(), own.data}}}, Coverage::kAll);
+    }
+    if (call_number == 0 || one_of(4) == 0) context.bind_state(0, bound[state = one_of(2)].data.get());
+    const size_t x = one_of(given.size());
+    const bool is_on_device = one_of(4) == 0;  // in memory of its own
+    const Tensor output =
+        call(device_, context, {there[x]}, Where::kDevice, is_on_device ? Where::kDevice : Where::kHost)[0];
+    const Evaluation now = evaluate(model.graph, std::vector{given[x]}, {{"w", own}, {"s", states[state]}});
+    states[state] = now.updates.at("s");
+    context.synchronize();
+    ASSERT_TRUE(same_bits(is_on_device ? device_.copy_to_host(output) : output, now.outputs[0])) << call_number;
+  }
+  EXPECT_GE(device_.executor.counts().replays, 20);
 }
 
 TEST_P(DeviceRuns, ThreadsHaveContextsOfTheirOwn) {

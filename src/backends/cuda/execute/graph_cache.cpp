@@ -22,6 +22,11 @@ Handle GraphCache::find(CallList& calls, bool overlap) {
   return graph != nullptr ? graph->handle() : nullptr;
 }
 
+Handle GraphCache::find_named(std::span<const uint64_t> name) {
+  const ExecutableGraph* graph = graphs_.find_named(name);
+  return graph != nullptr ? graph->handle() : nullptr;
+}
+
 ExecutableGraph GraphCache::capture(CallList& calls, bool overlap, std::span<const Handle> marks) {
   constexpr int kThreadLocal = 1;
   const Driver& driver = device_.driver();

@@ -33,6 +33,10 @@ class GraphCache {
   // The executable graph for `calls`, or null if they have to be enqueued one by one. `overlap`: as of
   // CallList::enqueue.
   Handle find(CallList& calls, bool overlap);
+  // The same for calls whose graph was found before and named so; null if it has gone.
+  Handle find_named(std::span<const uint64_t> name);
+  void name(std::span<const uint64_t> name) { graphs_.name(name); }  // the graph that was found last
+  void forget_names() { graphs_.forget_names(); }
 
   // The graphs are never freed.
   void leak() { static_cast<void>(new CaptureCache<CallList, ExecutableGraph>(std::move(graphs_))); }

@@ -64,12 +64,26 @@ std::optional<CallFailure> CudaQueue::run(const CallSpan& span) {
   const bool overlap = device_.overlaps_kernels() && static_cast<const Images&>(*span.images).may_overlap;
   const Handle graph =
       !capturing && !span.moves && !span.one_by_one ? graphs_.find(calls_, overlap) : nullptr;
-  if (graph != nullptr)
+  if (graph != nullptr) {
+    graphs_.name(span.identity);
     check(driver, driver.launch_graph(graph, stream), "cuGraphLaunch");
-  else
+  } else {
     calls_.enqueue(driver, stream, copies_, overlap);
+  }
   if (!capturing) watch_groups(stream);
   return std::nullopt;
+}
+
+// To list calls and to compare them takes the host longer than all the rest.
+bool CudaQueue::repeat(std::span<const uint64_t> identity, void* stream) {
+  const Handle graph = graphs_.find_named(identity);
+  if (graph == nullptr) return false;
+  const CurrentContext current = device_.enter();
+  const Handle on = stream != nullptr ? stream : own_stream_;
+  if (has_failed() || is_capturing(on)) return false;
+  follow(on);
+  check(device_.driver(), device_.driver().launch_graph(graph, on), "cuGraphLaunch");
+  return true;
 }
 
 OpenedGroup CudaQueue::open_group(Communicator& group, uint64_t program) {
@@ -168,7 +182,7 @@ void CudaQueue::follow(Handle stream) {
 
 void CudaQueue::list(const CallSpan& span, Marks marks) {
   const auto& images = static_cast<const Images&>(*span.images);
-  scratch_.reserve(scratch_for(span), &device_);
+  reserve_scratch(scratch_for(span));
   calls_.clear();
   limit_library_calls();
   uint32_t started = 0, awaited = 0;
@@ -265,11 +279,21 @@ size_t CudaQueue::scratch_for(const CallSpan& span) const {
   return static_cast<size_t>(most);
 }
 
+// Graphs that were captured with other scratch memory are of calls that will not come again.
+void CudaQueue::reserve_scratch(size_t bytes) {
+  if (bytes > scratch_.bytes()) graphs_.forget_names();
+  scratch_.reserve(bytes, &device_);
+}
+
 uint32_t CudaQueue::slot_of(const Launch* launch) {
   const auto [entry, is_new] = slot_of_.try_emplace(launch, static_cast<uint32_t>(slots_.size()));
   if (is_new) slots_.push_back(launch);
   if (slots_.size() > kSlots) throw InternalError("an engine has too many steps for a queue");
   return entry->second;
+}
+
+bool CudaQueue::has_failed() const {
+  return std::any_of(statuses_, statuses_ + slots_.size(), [](int32_t status) { return status != 0; });
 }
 
 std::optional<CallFailure> CudaQueue::take_failure() {

@@ -19,6 +19,7 @@ class CudaQueue final : public Queue {
   ~CudaQueue() override;
 
   std::optional<CallFailure> run(const CallSpan& span) override;
+  bool repeat(std::span<const uint64_t> identity, void* stream) override;
   std::optional<CallFailure> wait() override;
   void abandon() noexcept override;
   void follow_live(void* stream) override;
@@ -39,10 +40,12 @@ class CudaQueue final : public Queue {
   void limit_library_calls();
   void list_launch(const Images& images, const KernelCall& call);
   size_t scratch_for(const CallSpan& span) const;
+  void reserve_scratch(size_t bytes);
   int64_t blocks_of(const KernelCall& call) const;
   uint32_t slot_of(const Launch* launch);
   void follow(Handle stream);
   bool is_capturing(Handle stream);
+  bool has_failed() const;
   std::optional<CallFailure> take_failure();
 
   static constexpr uint32_t kSlots = 1 << 14;

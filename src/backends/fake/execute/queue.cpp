@@ -33,13 +33,28 @@ std::optional<CallFailure> FakeQueue::run(const CallSpan& span) {
     const std::lock_guard lock(mutex_);
     if (const auto failure = take_failure()) return failure;
   }
-  Work work = work_of(span);
+  add(work_of(span));
+  return std::nullopt;
+}
+
+bool FakeQueue::repeat(std::span<const uint64_t> identity, void*) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (broken_ || !failures_.empty()) return false;
+  }
+  const Work* graph = graphs_.find_named(identity);
+  if (graph == nullptr) return false;
+  ++counts_.replays;
+  add(*graph);
+  return true;
+}
+
+void FakeQueue::add(Work work) {
   {
     const std::lock_guard lock(mutex_);
     work_.push_back(std::move(work));
   }
   changed_.notify_all();
-  return std::nullopt;
 }
 
 std::optional<CallFailure> FakeQueue::wait() {
@@ -78,6 +93,7 @@ FakeQueue::Work FakeQueue::work_of(const CallSpan& span) {
     return std::make_shared<const std::vector<ListedCall>>(captured.calls());
   };
   if (const Work* graph = graphs_.find(list, capture)) {
+    graphs_.name(span.identity);
     ++counts_.replays;
     return *graph;
   }

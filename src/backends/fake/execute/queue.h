@@ -24,12 +24,14 @@ class FakeQueue final : public Queue {
 
   // Throws what the device met in an earlier span, if that broke it: an InternalError.
   std::optional<CallFailure> run(const CallSpan& span) override;
+  bool repeat(std::span<const uint64_t> identity, void* stream) override;
   std::optional<CallFailure> wait() override;
 
  private:
   using Work = std::shared_ptr<const std::vector<ListedCall>>;
   std::optional<CallFailure> take_failure();
   Work work_of(const CallSpan& span);
+  void add(Work work);
   void serve();
   void run_all(const std::vector<ListedCall>& calls);
   void run_call(const ListedCall& call);
