@@ -113,6 +113,8 @@ class Backend {
                                          const Target& target) const = 0;
   virtual FusionAnswer may_fuse_producer(const Node& region, const Node& producer,
                                          const Target& target) const = 0;
+  // Whether `producer` may be computed inside it, and its result be one of the region's, which others read.
+  virtual bool may_keep_producer(const Node&, const Node&, const Target&) const { return false; }
   // Whether one kernel may compute both contractions, whose results elementwise nodes join.
   virtual FusionAnswer may_fuse_twin(const Node&, const Node&, const Target&) const {
     return {false, "no kernel template computes two contractions"};

@@ -42,9 +42,11 @@ std::optional<Definition> define(const Node& node) {
   const auto outside = [&](const Value* value) { return outer.contains(value) ? outer.at(value) : value; };
   const auto has_lowering = [](const Node* member) { return member->op->lower != nullptr; };
   if (!std::ranges::all_of(nodes, has_lowering)) return std::nullopt;
-  // A product with the moments of its rows is no one kernel of Loop IR.
-  const auto is_moments = [](const Node* member) { return member->op == &ops::row_moments; };
-  if (nodes.size() > 1 && std::ranges::any_of(nodes, is_moments)) return std::nullopt;
+  // A product with moments or statistics of rows as further results is no one kernel of Loop IR.
+  const auto is_of_rows = [](const Value* output) {
+    return output->producer->op == &ops::row_moments || ops::is_row_statistic(*output->producer);
+  };
+  if (nodes.size() > 1 && std::ranges::any_of(outputs, is_of_rows)) return std::nullopt;
   // Nor are two contractions.
   const auto is_contraction = [](const Node* member) { return member->op->traits.has(Trait::kContraction); };
   if (std::ranges::count_if(nodes, is_contraction) > 1) return std::nullopt;

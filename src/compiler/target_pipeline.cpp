@@ -103,6 +103,10 @@ std::vector<Pass> pipeline_for(const EngineBackends& backends, NodeReports* repo
           reports);
     };
   };
+  const auto may_keep_producer = [backends](const Node& root, const Node& node) {
+    const auto& [backend, target] = backends.of(root);
+    return are_together(backends, root, node) && backend->may_keep_producer(root, node, target);
+  };
   const auto precision = [backends, reports](const PrecisionSite& site) {
     return choose_precision(site, backends, reports);
   };
@@ -111,7 +115,7 @@ std::vector<Pass> pipeline_for(const EngineBackends& backends, NodeReports* repo
   };
   return pipeline({.layouts = layouts,
                    .fuse = {fusion_by(&Backend::may_fuse_consumer), fusion_by(&Backend::may_fuse_producer),
-                            fusion_by(&Backend::may_fuse_twin)},
+                            may_keep_producer, fusion_by(&Backend::may_fuse_twin)},
                    .precision = precision,
                    .quantized = quantized},
                   own_passes(backends, reports));

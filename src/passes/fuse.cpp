@@ -57,7 +57,7 @@ struct Region {
   Node* last;
   std::set<Node*> nodes;
   Node* twin = nullptr;     // a second contraction
-  Node* moments = nullptr;  // of what `last` computes: one more result
+  std::vector<Node*> kept;  // whose results others read: results of the region behind those of `last`
 };
 
 // What decides how regions grow, and the region of each node that has one.
@@ -65,6 +65,7 @@ struct Fusion {
   const Graph& graph;
   const FuseRules& rules;
   Rewrites& rewrites;
+  std::map<const Node*, size_t> positions;
   std::map<const Node*, const Region*> taken;
   AliasOffsets aliases;
 };
@@ -95,8 +96,29 @@ void take_moments(Region& region, Fusion& fusion) {
     if (user->op != &ops::row_moments || fusion.taken.contains(user)) continue;
     if (!fusion.rules.may_take_consumer(*region.root, *user) || !fusion.rewrites.allow(*user)) continue;
     region.nodes.insert(user);
-    region.moments = user;
+    region.kept.push_back(user);
     return;
+  }
+}
+
+// The statistics of rows that a contraction makes of moments, with those that others read behind it.
+void take_statistics(Region& region, Fusion& fusion) {
+  const auto is_behind = [&](Node* user) {
+    return region.nodes.contains(user) || fusion.positions.at(user) > fusion.positions.at(region.last);
+  };
+  const auto may_take = [&](Node* node) {
+    return !fusion.taken.contains(node) && std::ranges::all_of(node->results[0]->users, is_behind) &&
+           fusion.rules.may_keep_producer(*region.root, *node) && fusion.rewrites.allow(*node);
+  };
+  std::vector<Node*> statistics;
+  for (const Value* operand : region.root->operands) {
+    Node* producer = operand == nullptr ? nullptr : operand->producer;
+    if (producer != nullptr && ops::is_row_statistic(*producer)) statistics.push_back(producer);
+  }
+  if (!std::ranges::all_of(statistics, may_take)) return;
+  for (Node* node : statistics) {
+    region.nodes.insert(node);
+    if (only_user(fusion.graph, *node) == nullptr) region.kept.push_back(node);
   }
 }
 
@@ -164,7 +186,7 @@ std::vector<Node*> joined_contractions(const Region& region) {
 
 // silu(gate) * up: one kernel reads what both contractions read once, and stores neither's result.
 void take_twin(Region& region, Fusion& fusion) {
-  if (!region.root->op->traits.has(Trait::kContraction) || region.moments != nullptr) return;
+  if (!region.root->op->traits.has(Trait::kContraction) || !region.kept.empty()) return;
   for (Node* twin : joined_contractions(region)) {
     if (fusion.taken.contains(twin) || !is_joined(region, *twin, fusion.graph)) continue;
     if (!fusion.rules.may_take_twin(*region.root, *twin) || !fusion.rewrites.allow(*twin)) continue;
@@ -222,7 +244,7 @@ void build(Graph& graph, const Region& region, const std::vector<Node*>& order) 
     for (size_t i = 0; i < node->results.size(); ++i) inside.emplace(node->results[i], copy->results[i]);
   }
   std::vector<Value*> results = region.last->results;
-  if (region.moments != nullptr) results.push_back(region.moments->results[0]);
+  for (const Node* node : region.kept) results.push_back(node->results[0]);
   std::vector<TensorType> types;
   for (Value* result : results) {
     body.outputs.push_back(inside.at(result));
@@ -242,7 +264,9 @@ void build(Graph& graph, const Region& region, const std::vector<Node*>& order) 
 Graph fuse(Graph graph, const FuseRules& rules, Rewrites& rewrites) {
   const std::vector<Node*> order = graph.node_list();
   std::list<Region> regions;
-  Fusion fusion{.graph = graph, .rules = rules, .rewrites = rewrites, .taken = {}, .aliases = {}};
+  Fusion fusion{
+      .graph = graph, .rules = rules, .rewrites = rewrites, .positions = {}, .taken = {}, .aliases = {}};
+  for (size_t i = 0; i < order.size(); ++i) fusion.positions.emplace(order[i], i);
   const auto& taken = fusion.taken;
   const auto add = [&](Node* root, bool consumers) {
     if (rewrites.is_disabled(*root)) return;
@@ -250,6 +274,7 @@ Graph fuse(Graph graph, const FuseRules& rules, Rewrites& rewrites) {
     if (consumers) {
       take_consumers(region, fusion);
       take_moments(region, fusion);
+      take_statistics(region, fusion);
     }
     take_producers(region, fusion);
     if (consumers) {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <set>
+#include <vector>
 
 #include "ops/elementwise.h"
 #include "ops/normalization.h"
@@ -62,17 +64,24 @@ class Splitter {
   void split(Node& norm) {
     Value* moments = moments_before(norm);
     const std::vector<Node*> readers = norm.results[0]->users;
+    std::vector<Reader> products;
     for (Node* reader : readers) {
+      if (!reads_as_product(norm, *reader)) continue;
       const Graph::InsertBefore scope(graph_, reader);
-      if (reads_as_product(norm, *reader)) {
-        const Statistics row = statistics(norm, moments);
-        replace_all_uses(graph_, reader->results[0],
-                         linear_of_norm_input(graph_, norm, *reader, row.mean, row.scale));
-      } else {
-        Value* addend = normalized(norm, statistics(norm, moments));
-        for (size_t i = 0; i < reader->operands.size(); ++i)
-          if (reader->operands[i] == norm.results[0]) graph_.set_operand(reader, i, addend);
-      }
+      const Statistics row = statistics(norm, moments);
+      Value* result = linear_of_norm_input(graph_, norm, *reader, row.mean, row.scale);
+      replace_all_uses(graph_, reader->results[0], result);
+      products.push_back({result->producer, row});
+    }
+    for (Node* reader : readers) {
+      if (reads_as_product(norm, *reader)) continue;
+      const Graph::InsertBefore scope(graph_, reader);
+      const auto made = std::ranges::find_if(
+          products, [&](const Reader& product) { return follows(*reader, *product.node); });
+      Value* addend =
+          normalized(norm, made == products.end() ? statistics(norm, moments) : made->statistics);
+      for (size_t i = 0; i < reader->operands.size(); ++i)
+        if (reader->operands[i] == norm.results[0]) graph_.set_operand(reader, i, addend);
     }
   }
 
@@ -80,6 +89,28 @@ class Splitter {
   struct Statistics {
     Value *mean, *scale;
   };
+  struct Reader {
+    const Node* node;
+    Statistics statistics;
+  };
+
+  // Whether the linear layer that the sum ends reads, also indirectly, what `product` makes: then the product's
+  // kernel has stored the statistics.
+  bool follows(const Node& sum, const Node& product) const {
+    std::set<const Node*> seen;
+    std::vector<const Node*> pending{linear_of_sum(graph_, sum)};
+    while (!pending.empty()) {
+      const Node* node = pending.back();
+      pending.pop_back();
+      if (node == nullptr || !seen.insert(node).second) continue;
+      for (const Value* operand : node->operands) {
+        if (operand == nullptr) continue;
+        if (operand->producer == &product) return true;
+        pending.push_back(operand->producer);
+      }
+    }
+    return false;
+  }
 
   Value* moments_before(Node& norm) {
     const Graph::InsertBefore scope(graph_, &norm);
@@ -98,7 +129,7 @@ class Splitter {
     return linear != nullptr && linear->results[0] != norm.results[0] && rule_(norm, *linear);
   }
 
-  // Each reader has its own: they are made where they are read.
+  // Each product has its own: they are made where they are read.
   Statistics statistics(const Node& norm, Value* moments) {
     const bool centered = norm.op == &ops::layer_norm;
     const double epsilon = norm.attributes<ops::Normalization>().epsilon;

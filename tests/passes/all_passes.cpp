@@ -32,7 +32,7 @@ TargetRules eager_target() {
     return LayoutRequest{.operands = {layout}, .results = {layout}};
   };
   return {.layouts = channels_last,
-          .fuse = {always, always, always},
+          .fuse = {always, always, always, always},
           .precision = half_of,
           .quantized = quads_of};
 }

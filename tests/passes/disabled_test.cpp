@@ -146,9 +146,10 @@ INSTANTIATE_TEST_SUITE_P(All, DisabledPass, testing::ValuesIn(all_passes()),
                          [](const auto& info) { return std::string(info.param.name); });
 
 std::vector<Pass> neutral_table() {
+  const auto always = [](const Node&, const Node&) { return true; };
   return pipeline(
       {.layouts = [](const Node&) { return LayoutRequest{}; },
-       .fuse = {[](const Node&, const Node&) { return true; }, [](const Node&, const Node&) { return true; }},
+       .fuse = {always, always, always, always},
        .precision = {},
        .quantized = {}});
 }

@@ -189,6 +189,11 @@ class CudaBackend final : public Backend {
     return may_be_twins(root, twin);
   }
 
+  bool may_keep_producer(const Node& root, const Node& producer, const Target&) const override {
+    return root.op == &ops::normalized_linear && ops::is_row_statistic(producer) &&
+           is_tensor_core_contraction(root);
+  }
+
   std::vector<LoweredStep> lower(const Node& node, const SymbolTable& symbols,
                                  const Target& target) const override {
     if (!node.op->routine.empty()) return {lower_as_routine(node, symbols, target)};

@@ -4,10 +4,9 @@
 #include <algorithm>
 
 #include "backends/cuda/compile/column_terms.h"
+#include "backends/cuda/compile/epilogue_reads.h"
 #include "backends/cuda/compile/expression_text.h"
-#include "backends/cuda/compile/tensor_core_types.h"
 #include "backends/cuda/compile/type_text.h"
-#include "loops/rewrite.h"
 #include "ops/normalization.h"
 #include "ops/ops.h"
 #include "support/error.h"
@@ -26,12 +25,11 @@ class EpilogueWriter {
         wide_(site.wide),
         out_(site.out),
         column_(Dim::symbol(epilogue_.parallel[shape_.column_dim].variable)),
-        products_({{node_, "x", ""}}) {
+        products_({{node_, "x", ""}}),
+        reads_(epilogue_reads(epilogue_, column_, wide_, [&](size_t buffer) {
+          return norms_.find(buffer) != nullptr || (twin_ && buffer == twin_.buffer);
+        })) {
     if (twin_) products_.push_back({*twin_.node, "y", "twin_"});
-    for (size_t i = 1; i < epilogue_.buffers.size(); ++i) {
-      if (twin_ && i == twin_.buffer) continue;
-      if (const auto index = neighbours_read(i)) wide_loads_.push_back({i, *index});
-    }
   }
 
   // What the first elements of a thread read besides sums is on its way while products are computed; what
@@ -44,7 +42,7 @@ class EpilogueWriter {
     out_.line("return least<idx>(column, x.columns - (decltype(kind)::is_certain ? kWide : 1));\n}};\n");
     write_functions();
     write_loads_at("load_columns_at", "load_columns(n, column, kind)", has_columns());
-    write_loads_at("load_elements_at", "load_elements(n, row, column, kind)", !wide_loads_.empty());
+    write_loads_at("load_elements_at", "load_elements(n, row, column, kind)", reads_.has_any());
     if (columns_are_weights) out_.line("load_columns_at(begin);\n");
     for (size_t i = 0; i < norms_.statistics.size(); ++i)
       out_.line("OwnMoments<{}> own_moments{};\n", norms_.statistics[i].parts, i);
@@ -53,9 +51,11 @@ class EpilogueWriter {
     for (size_t i = 0; i < norms_.statistics.size(); ++i)
       out_.line("load_moments(own_moments{0}, moments{0}, share, first_row, x);\n", i);
     out_.line("}};\nconst auto end_products = [&] {{\n");
-    for (size_t i = 0; i < norms_.statistics.size(); ++i)
-      out_.line("keep_statistics<{0}, {1}>(own_moments{2}, shared, {2}, share, {3:a}f);\n",
+    for (size_t i = 0; i < norms_.statistics.size(); ++i) {
+      out_.line("keep_statistics<{0}, {1}>(own_moments{2}, shared, {2}, share, {3:a}f, ",
                 norms_.statistics[i].parts, norms_.statistics[i].centered, i, epsilon(i));
+      write_kept_statistics(i);
+    }
     out_.line("}};\n");
   }
 
@@ -92,7 +92,7 @@ class EpilogueWriter {
     out_.line("#pragma unroll\nfor (int n = 0; n < kAtOnce; ++n) {{\n");
     out_.line("const int at = i + n * kThreads;\nconst idx column = first_column + at % kAcross * kWide;\n");
     out_.line("const idx row = first_row + at / kAcross;\nif (at >= end || row >= x.rows) break;\n");
-    if (wide_ == kEight && are_neighbours(buffer, stored.store->index)) {
+    if (wide_ == kEight && stores_neighbours()) {
       out_.line("{}* const to = {} + place_of(row, column);\n", storage_name(buffer.type.dtype), result);
       out_.line("if (decltype(kind)::is_certain && column >= x.columns) continue;\n");
       out_.line("if (decltype(kind)::is_certain || (column + 8 <= x.columns && is_aligned(to))) {{\n");
@@ -108,13 +108,11 @@ class EpilogueWriter {
     const loops::Stage& stored = stored_stage();
     const auto is_whole = [&](size_t buffer, const std::vector<Dim>& index) {
       const TensorType& type = epilogue_.buffers[buffer].type;
-      return is_multiple(storage_offset(type.layout, type.shape, index));
+      return is_multiple_of_eight(storage_offset(type.layout, type.shape, index), column_);
     };
-    const auto buffer = static_cast<size_t>(stored.store->buffer);
-    return are_neighbours(epilogue_.buffers[buffer], stored.store->index) &&
-           is_whole(buffer, stored.store->index) &&
-           std::ranges::all_of(wide_loads_,
-                               [&](const WideLoad& load) { return is_whole(load.buffer, load.index); });
+    return stores_neighbours() && is_whole(static_cast<size_t>(stored.store->buffer), stored.store->index) &&
+           std::ranges::all_of(
+               reads_.wide, [&](const EpilogueRead& load) { return is_whole(load.buffer, load.index); });
   }
 
   // The same where a thread finishes eight of a number of columns that is a multiple of them.
@@ -126,7 +124,7 @@ class EpilogueWriter {
   // " && is_aligned(...)" of each buffer that has them.
   std::string alignment_text() const {
     std::string text = fmt::format(" && is_aligned(b{})", stored_stage().store->buffer);
-    for (const WideLoad& load : wide_loads_) text += fmt::format(" && is_aligned(b{})", load.buffer);
+    for (const EpilogueRead& load : reads_.wide) text += fmt::format(" && is_aligned(b{})", load.buffer);
     for (const ColumnTerms& product : products_) text += product.alignment_text();
     return text;
   }
@@ -138,13 +136,13 @@ class EpilogueWriter {
     const std::string result = fmt::format("b{}", stored.store->buffer);
     out_.line("const auto load_eight = [&](int n, idx row, idx column, auto kind) {{\n");
     if (has_columns()) out_.line("load_columns(n, column, kind);\n");
-    if (!wide_loads_.empty()) out_.line("load_elements(n, row, column, kind);\n");
+    if (reads_.has_any()) out_.line("load_elements(n, row, column, kind);\n");
     out_.line("}};\n");
     out_.line(
         "const auto finish_eight = [&](int n, idx row, idx column, const f32 (&sums)[8], auto kind) {{\n");
     out_.line("{} values[8];\n#pragma unroll\nfor (int k = 0; k < 8; ++k) ", type_name(stored.value->dtype));
     out_.line("values[k] = finish(row, column + k, sums[k], n, k);\n");
-    if (are_neighbours(buffer, stored.store->index)) {
+    if (stores_neighbours()) {
       out_.line("{}* const to = {} + place_of(row, column);\n", storage_name(buffer.type.dtype), result);
       out_.line("if (decltype(kind)::is_certain || is_aligned(to)) return store_eight<{}>(to, values);\n",
                 buffer.type.dtype == DType::kBF16);
@@ -157,22 +155,30 @@ class EpilogueWriter {
   void write_take_loads() {
     out_.line(
         "const auto take_loads = [&](int s) {{\n#pragma unroll\nfor (int n = 0; n < kAtOnce; ++n) {{\n");
-    for (const WideLoad& load : wide_loads_)
+    for (const EpilogueRead& load : reads_.wide)
       out_.line("wide{0}[n] = wide{0}[(1 + s) * kAtOnce + n];\n", load.buffer);
+    for (const EpilogueRead& load : reads_.of_row)
+      out_.line("of_row{0}[n] = of_row{0}[(1 + s) * kAtOnce + n];\n", load.buffer);
     for (const ColumnTerms& product : products_) product.write_takes(out_);
     out_.line("}}\n}};\n");
   }
 
  private:
-  struct WideLoad {
-    size_t buffer;
-    std::vector<Dim> index;
-  };
-
   const loops::Stage& stored_stage() const {
     const loops::Stage& stored = epilogue_.stages.back();
     invariant(stored.store.has_value(), "an epilogue stores what it computes last");
     return stored;
+  }
+
+  // The function that stores what others read of the statistics of a row: those of the first columns do.
+  void write_kept_statistics(size_t source) {
+    out_.line("[&](int row, const Pair& statistics) {{\n");
+    for (size_t i = 0; i < norms_.kept.size(); ++i) {
+      if (norms_.kept[i].source != source) continue;
+      out_.line("if (first_column == 0 && first_row + row < x.rows) kept{}[first_row + row] = statistics.{};\n", i,
+                norms_.kept[i].is_scale ? "second" : "first");
+    }
+    out_.line("}});\n");
   }
 
   // NAME(i): `load` of the kAtOnce groups of a thread from the i-th group of the tile on.
@@ -207,61 +213,9 @@ class EpilogueWriter {
   }
   float epsilon(size_t source) const { return static_cast<float>(norms_.statistics[source].epsilon); }
 
-  // Whether `wide` columns from a multiple of it on are contiguous floating-point elements at `index`.
-  bool are_neighbours(const loops::Buffer& buffer, const std::vector<Dim>& index) const {
-    const Layout& layout = buffer.type.layout;
-    if (!has_tensor_cores(buffer.type.dtype) || index.empty()) return false;
-    if (layout.is_row_major()) return index.back() == column_;
-    const LayoutAxis& inner = layout.axes.back();
-    return index[static_cast<size_t>(inner.dim)] == column_ && inner.divisor == 1 &&
-           inner.modulus % wide_ == 0;
-  }
-
-  // Whether a place is a multiple of eight where the column is.
-  bool is_multiple(const Dim& place) const {
-    const auto operands = place.operands();
-    const auto is_own = [&](const Dim& operand) { return is_multiple(operand); };
-    switch (place.kind()) {
-      case Dim::Kind::kConstant:
-        return *place.constant() % kEight == 0;
-      case Dim::Kind::kSymbol:
-        return place == column_;
-      case Dim::Kind::kMultiply:
-        return std::ranges::any_of(operands, is_own);
-      case Dim::Kind::kAdd:
-      case Dim::Kind::kModulo:
-        return std::ranges::all_of(operands, is_own);
-      default:
-        return false;
-    }
-  }
-
-  // The index if all loads of a buffer read contiguous elements that exist for every column.
-  std::optional<std::vector<Dim>> neighbours_read(size_t number) const {
-    std::optional<std::vector<Dim>> index;
-    bool one = true;
-    for (const loops::Stage& stage : epilogue_.stages) {
-      one = one && stage.bindings.empty();
-      loops::visit(stage.value, [&](const loops::Expr& node) {
-        if (node->kind != loops::ExprNode::Kind::kLoad || node->buffer != static_cast<int>(number)) return;
-        const std::vector<Dim> own(node->index.begin(), node->index.end());
-        one = one && (!index || *index == own);
-        index = own;
-      });
-    }
-    const loops::Buffer& buffer = epilogue_.buffers[number];
-    if (!one || !index || !are_neighbours(buffer, *index)) return std::nullopt;
-    for (size_t dim = 0; dim < index->size(); ++dim) {
-      if (!is_in_bounds((*index)[dim], buffer.type.shape[dim])) return std::nullopt;
-    }
-    return std::ranges::count(*index, column_) == 1 ? index : std::nullopt;
-  }
-
-  bool is_in_bounds(const Dim& index, const Dim& extent) const {
-    if (index.is_constant()) return index == Dim(0) && range_of(extent, epilogue_.symbols).min > 0;
-    return std::ranges::any_of(epilogue_.parallel, [&](const loops::Loop& loop) {
-      return index == Dim::symbol(loop.variable) && loop.extent == extent;
-    });
+  bool stores_neighbours() const {
+    const loops::Store& store = *stored_stage().store;
+    return are_neighbours(buffer_of(store.buffer), store.index, column_, wide_);
   }
 
   // NAME(row, column): the offset of a buffer's element at `index`.
@@ -275,18 +229,24 @@ class EpilogueWriter {
   // load_columns(n, column) and load_elements(n, row, column): what the group of elements from `column` on
   // reads besides their sums.
   void write_wide_loads() {
-    for (const WideLoad& load : wide_loads_) {
+    for (const EpilogueRead& load : reads_.wide) {
       const DType dtype = epilogue_.buffers[load.buffer].type.dtype;
       out_.line("{} wide{}[kLoads];\n", group_of(dtype, wide_), load.buffer);
       write_place(fmt::format("wide{}_place", load.buffer), epilogue_.buffers[load.buffer], load.index);
     }
+    for (const EpilogueRead& load : reads_.of_row) {
+      out_.line("f32 of_row{}[kLoads];\n", load.buffer);
+      write_place(fmt::format("of_row{}_place", load.buffer), epilogue_.buffers[load.buffer], load.index);
+    }
     for (size_t i = 0; i < norms_.statistics.size(); ++i) out_.line("Pair statistics{}[kAtOnce];\n", i);
     write_column_loads();
-    if (wide_loads_.empty()) return;
+    if (!reads_.has_any()) return;
     out_.line("const auto load_elements = [&](int n, idx row, idx column, auto kind) {{\n");
-    for (const WideLoad& load : wide_loads_)
+    for (const EpilogueRead& load : reads_.wide)
       out_.line("load_group(kind, wide{0}[n], b{0} + wide{0}_place(row, column), x.columns - column);\n",
                 load.buffer);
+    for (const EpilogueRead& load : reads_.of_row)
+      out_.line("of_row{0}[n] = b{0}[of_row{0}_place(row, column)];\n", load.buffer);
     out_.line("}};\n");
   }
 
@@ -321,11 +281,13 @@ class EpilogueWriter {
     for (const StatisticBuffer& read : norms_.buffers)
       writer.replace_buffer(
           read.buffer, fmt::format("statistics{}[n].{}", read.source, read.is_scale ? "second" : "first"));
-    for (const WideLoad& load : wide_loads_)
+    for (const EpilogueRead& load : reads_.wide)
       writer.replace_buffer(
           static_cast<int>(load.buffer),
           fmt::format("number_of<{}>(wide{}[n], k)",
                       epilogue_.buffers[load.buffer].type.dtype == DType::kBF16, load.buffer));
+    for (const EpilogueRead& load : reads_.of_row)
+      writer.replace_buffer(static_cast<int>(load.buffer), fmt::format("of_row{}[n]", load.buffer));
     for (const loops::Stage& stage : epilogue_.stages) {
       invariant(!stage.store || &stage == &epilogue_.stages.back(), "an epilogue stores once");
       locals.push_back({writer.value(stage.value, scope, {}), {}});
@@ -342,7 +304,7 @@ class EpilogueWriter {
   TemplateText& out_;
   const Dim column_;
   std::vector<ColumnTerms> products_;
-  std::vector<WideLoad> wide_loads_;
+  const EpilogueReads reads_;
 };
 
 }  // namespace
@@ -376,6 +338,7 @@ void write_operand_arguments(const EpilogueSite& site) {
   }
   for (size_t i = 0; i < site.norms.statistics.size(); ++i) site.out.line("const f32* moments{}, ", i);
   if (site.norms.keeps_moments) site.out.line("f32* kept_moments, ");
+  for (size_t i = 0; i < site.norms.kept.size(); ++i) site.out.line("f32* kept{}, ", i);
   site.out.text += prologue_arguments(site.prologue);
   for (size_t i = 1; site.twin && i < site.twin.node->operands.size(); ++i) {
     if (site.twin.node->has_operand(i))

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "backends/cuda/compile/epilogue_reads.h"
 #include "backends/cuda/compile/product_prologue.h"
 #include "backends/cuda/compile/product_shape.h"
 #include "backends/cuda/compile/row_statistics.h"
@@ -9,8 +10,6 @@
 #include "loops/kernel.h"
 
 namespace ingot::core::cuda {
-
-constexpr int kEight = 8;
 
 // `epilogue`: as for `write_contraction`, its functions expanded; `wide`: contiguous elements of a row that a
 // thread finishes at a time, 8 or 1 (kWide).

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cuda/compile/lower_contraction.h"
 
+#include <algorithm>
+#include <array>
+
 #include "backends/cuda/compile/contraction.h"
 #include "backends/cuda/compile/library_convolution.h"
 #include "backends/cuda/compile/library_kernel.h"
@@ -46,8 +49,11 @@ void add_library_convolutions(LoweredStep& step, const Node& convolution, const 
 }
 
 bool knows_statistics(const Members& members, const Node& contraction) {
-  return contraction.op != &ops::normalized_linear || !contraction.has_operand(ops::kNormalizedScale) ||
-         !members.outer.contains(contraction.operands[ops::kNormalizedScale]);
+  if (contraction.op != &ops::normalized_linear) return true;
+  return std::ranges::all_of(std::array{ops::kNormalizedMean, ops::kNormalizedScale}, [&](size_t operand) {
+    return !contraction.has_operand(operand) ||
+           std::ranges::find(members.nodes, contraction.operands[operand]->producer) != members.nodes.end();
+  });
 }
 
 LoweredStep lower_contraction(const Members& all, const Node& contraction, const SymbolTable& symbols,
@@ -88,6 +94,7 @@ LoweredStep lower_contraction(const Members& all, const Node& contraction, const
     if (site.norms.find(i) == nullptr && !(twin && i == twin.buffer)) others.push_back(epilogue.buffers[i]);
   for (const RowStatistics& rows : split.statistics) others.push_back(rows.moments);
   if (split.moments != nullptr) others.push_back(split.moments);
+  for (const StatisticValue& kept : split.kept) others.push_back(kept.value);
   if (prologue) std::ranges::copy(read_buffers(*prologue), std::back_inserter(others));
   for (size_t i = 1; twin && i < twin.node->operands.size(); ++i)
     if (twin.node->has_operand(i)) others.push_back(twin.node->operands[i]);

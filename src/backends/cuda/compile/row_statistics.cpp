@@ -39,7 +39,8 @@ template <int parts> DEVICE void load_moments(OwnMoments<parts>& own, const f32*
   #pragma unroll
   for (int i = 0; i < sizeof(own) / sizeof(Pair); ++i) own.each[i] = from[least(i * kLanesOfRow + lane, parts - 1)];
 }
-template <int parts, bool centered> DEVICE void keep_statistics(const OwnMoments<parts>& own, char* shared, int source, int share, f32 epsilon) {
+// `kept`: called with the row in the tile, its mean and its scale.
+template <int parts, bool centered, class Kept> DEVICE void keep_statistics(const OwnMoments<parts>& own, char* shared, int source, int share, f32 epsilon, const Kept& kept) {
   if (threadIdx.x >= kMultipliers) return;
   const int lane = threadIdx.x % kLanesOfRow, row = threadIdx.x / kLanesOfRow;
   f32 mean = 0, squares = 0;
@@ -57,7 +58,10 @@ template <int parts, bool centered> DEVICE void keep_statistics(const OwnMoments
   }
   #pragma unroll
   for (int mask = kLanesOfRow / 2; mask > 0; mask /= 2) squares += __shfl_xor_sync(~0u, squares, mask);
-  if (lane == 0 && row < kFinished) statistics_in(shared, source)[share * kFinished + row] = {mean, rsqrtf(squares / (parts * kPartElements) + epsilon)};
+  if (lane > 0 || row >= kFinished) return;
+  const Pair statistics = {mean, rsqrtf(squares / (parts * kPartElements) + epsilon)};
+  statistics_in(shared, source)[share * kFinished + row] = statistics;
+  kept(share * kFinished + row, statistics);
 }
 )cuda";
 
@@ -132,8 +136,13 @@ NormedMembers split_members(const Members& all) {
       split.members.nodes.push_back(node);
     }
   }
-  for (const Value* output : all.outputs)
-    if (output != split.moments) split.members.outputs.push_back(output);
+  for (const Value* output : all.outputs) {
+    const auto statistic = std::ranges::find(split.values, output, &StatisticValue::value);
+    if (statistic != split.values.end())
+      split.kept.push_back(*statistic);
+    else if (output != split.moments)
+      split.members.outputs.push_back(output);
+  }
   return split;
 }
 
@@ -145,7 +154,8 @@ std::span<Value* const> given_operands(const Node& contraction) {
 
 RowNorms row_norms(const NormedMembers& split, const Node& contraction,
                    std::span<const Value* const> buffers) {
-  RowNorms norms{.statistics = split.statistics, .keeps_moments = split.moments != nullptr};
+  RowNorms norms{
+      .statistics = split.statistics, .keeps_moments = split.moments != nullptr, .kept = split.kept};
   const auto find = [&](const Value* value) {
     const auto found = std::ranges::find(split.values, value, &StatisticValue::value);
     return found == split.values.end() ? nullptr : &*found;

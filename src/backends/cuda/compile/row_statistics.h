@@ -40,6 +40,7 @@ struct RowNorms {
   std::vector<StatisticBuffer> buffers;
   std::optional<size_t> normalized;  // the statistics of the contraction's own rows (normalized_linear)
   bool keeps_moments = false;
+  std::vector<StatisticValue> kept;  // that the kernel stores, too
 
   bool is_empty() const { return statistics.empty() && !keeps_moments; }
   const StatisticBuffer* find(size_t buffer) const;
@@ -51,7 +52,8 @@ struct NormedMembers {
   Members members;  // without the nodes below
   std::vector<RowStatistics> statistics;
   std::vector<StatisticValue> values;
-  const Value* moments = nullptr;  // of the result, which the region stores too
+  const Value* moments = nullptr;    // of the result, which the region stores too
+  std::vector<StatisticValue> kept;  // of `values`, likewise
 };
 NormedMembers split_members(const Members& members);
 
