@@ -8,11 +8,12 @@
 #include "ops/ops.h"
 
 namespace ingot::core {
-namespace {
 
 bool reads_data_dependent_indices(const Node& node) {
   return !node.op->lower(node).stages[0].bindings.empty();
 }
+
+namespace {
 
 // The elements that a node stores: an in-place update does not store its whole target.
 Dim stored_elements(const Node& node) {
@@ -28,8 +29,8 @@ bool feeds(const Node& producer, const Node& consumer) {
   });
 }
 
-// Whether every stage of `root` reads each element of `value` at most once: computing it there repeats no
-// work.
+}  // namespace
+
 bool reads_each_element_once(const Node& root, const Value* value) {
   const loops::Kernel kernel = root.op->lower(root);
   const auto present = [&](size_t position) { return root.operands[position] != nullptr; };
@@ -47,8 +48,6 @@ bool reads_each_element_once(const Node& root, const Value* value) {
   for (const loops::Stage& stage : kernel.stages) loops::visit(stage.value, see);
   return once;
 }
-
-}  // namespace
 
 FusionAnswer may_take_consumer(const Node& root, const Node& consumer, const ReadyRule& is_ready) {
   if (!consumer.op->traits.has(Trait::kElementwise)) return {false, "it is not elementwise"};

@@ -132,6 +132,13 @@ bool is_for_library(const Node& node, const Target& target) {
   const bool has_groups = groups > 1 && node.operand_type(1).shape[1] != Dim(1);
   return has_groups || (groups == 1 && node.operand_type(0).rank() == 5);
 }
+// Rows of tables are gathered where an elementwise node reads them: a launch takes longer than their indices.
+bool may_gather(const Node& root, const Node& producer) {
+  const Value* rows = producer.results[0];
+  const bool feeds = std::ranges::find(root.operands, rows) != root.operands.end();
+  return feeds && root.op->traits.has(Trait::kElementwise) && !reads_data_dependent_indices(root) &&
+         reads_data_dependent_indices(producer) && reads_each_element_once(root, rows);
+}
 constexpr FusionAnswer kTakesNothing{false, "the kernel template of attention has no epilogue"};
 
 class CudaBackend final : public Backend {
@@ -181,7 +188,7 @@ class CudaBackend final : public Backend {
   }
   FusionAnswer may_fuse_producer(const Node& root, const Node& producer, const Target&) const override {
     if (root.op == &ops::normalized_linear && ops::is_row_statistic(producer)) return {};
-    if (may_compute_rows(root, producer)) return {};
+    if (may_compute_rows(root, producer) || may_gather(root, producer)) return {};
     return takes_neighbours(root) ? may_take_producer(root, producer, is_ready)
                                   : may_compute_rows_of_attention(root, producer);
   }
