@@ -37,18 +37,25 @@ int bits_gained(const Node& conversion) {
   return bit_width(conversion.results[0]->type.dtype) - bit_width(conversion.operand_type(0).dtype);
 }
 
-bool is_widened(const Value& value) {
+bool is_step_function(const Node& node) {
+  return node.op == &ops::floor || node.op == &ops::ceil || node.op == &ops::round ||
+         node.op == &ops::truncate;
+}
+
+// Whether a reader tells a rounded value from a wide one by more than an error of rounding.
+bool shows_rounding(const Value& value) {
   return std::ranges::any_of(value.users, [](const Node* user) {
-    if (user->op->traits.has(Trait::kView)) return is_widened(*user->results[0]);
-    return converts_floats(*user) && bits_gained(*user) > 0;
+    if (user->op->traits.has(Trait::kView)) return shows_rounding(*user->results[0]);
+    if (converts_floats(*user)) return bits_gained(*user) >= 0;
+    return user->op == &ops::convert || is_step_function(*user);
   });
 }
 
-// Whether the program rounds here and then widens the result. Values inside a kernel stay wide: a kernel must
-// end with such a node, or the rounding would be lost.
+// Whether the program rounds here and then uses that. Values inside a kernel stay wide: a kernel must end
+// with such a node, or the rounding would be lost.
 bool must_round(const Node& node) {
   return converts_floats(node) && bits_gained(node) < 0 && !node.attributes<ops::Convert>().may_stay_wide &&
-         is_widened(*node.results[0]);
+         shows_rounding(*node.results[0]);
 }
 
 // A set of nodes to be replaced by one node, at the position of `last`.

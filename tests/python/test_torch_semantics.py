@@ -268,3 +268,43 @@ def test_kernels_that_read_alike_are_not_shared() -> None:
     inputs = [torch.randn(4, 8) for _ in range(4)]
     for mine, eager in zip(just_in_time(function)(*inputs), function(*inputs), strict=True):
         torch.testing.assert_close(mine, eager)
+
+
+def test_places_follow_from_values_that_are_rounded_after_each_step() -> None:
+    torch.manual_seed(0)
+
+    def maxima(x: torch.Tensor, places: torch.Tensor) -> Any:
+        return nn.functional.fractional_max_pool2d(
+            x, (2, 1), output_ratio=(0.5, 0.5), return_indices=True, _random_samples=places
+        )
+
+    for dtype in (torch.float16, torch.bfloat16):
+        for bins in (7, 13, 18):
+            x = (torch.rand(40 * bins) * 12 - 1).to(dtype)
+            counted = just_in_time(lambda x, bins=bins: torch.histc(x, bins), fullgraph=True)(x)
+            assert torch.equal(counted, torch.histc(x, bins))
+        for scale in (1, 2):
+            x, places = torch.randn(1, 2, 21, 16).to(dtype), (torch.rand(1, 2, 2) * scale).to(dtype)
+            for ours, eager in zip(just_in_time(maxima)(x, places), maxima(x, places), strict=True):
+                assert torch.equal(ours, eager)
+
+
+_STEPS = (
+    torch.floor,
+    torch.ceil,
+    torch.trunc,
+    torch.round,
+    torch.Tensor.long,
+    torch.Tensor.bool,
+    torch.Tensor.half,
+)
+
+
+@pytest.mark.parametrize("step", _STEPS, ids=lambda step: step.__name__)
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_what_a_program_rounds_is_rounded_before_steps(dtype: torch.dtype, step: Any) -> None:
+    def rounded(x: torch.Tensor) -> torch.Tensor:
+        return step((x / 3.3).to(dtype))
+
+    x = torch.rand(1000) * 300
+    assert torch.equal(just_in_time(rounded, fullgraph=True)(x), rounded(x))

@@ -101,8 +101,9 @@ void Importer::import_node(size_t index) {
   const Converter& converter = converter_of(node, source_.nodes[index]);
   complete_arguments(node);
   apply(converter, node);
-  for (const auto& output : node.outputs) {
-    if (output) require_recorded(node, value(*output), slots_[*output], graph_.symbols);
+  for (size_t i = 0; i < node.outputs.size(); ++i) {
+    if (const auto& output = node.outputs[i])
+      require_recorded(node, i, value(*output), slots_[*output], graph_.symbols);
   }
 }
 

@@ -53,6 +53,11 @@ bool are_equal(const Shape& a, const Shape& b, const SymbolTable& symbols) {
   return std::ranges::equal(a, b, [&](const Dim& x, const Dim& y) { return are_equal(x, y, symbols); });
 }
 
+// Torch 2.11 records the dtype of the values for places and counts, too.
+bool is_recorded_wrongly(const Node& node, size_t result) {
+  return node.target == "aten.unique_consecutive.default" && result > 0;
+}
+
 // Complex tensors are imported as pairs of reals.
 TensorMeta as_imported(TensorMeta meta) {
   if (!is_complex(meta.dtype)) return meta;
@@ -73,10 +78,11 @@ TensorMeta as_imported(TensorMeta meta) {
 
 }  // namespace
 
-void require_recorded(const Node& node, const Value& recorded, const ImportedValue& made,
+void require_recorded(const Node& node, size_t result, const Value& recorded, const ImportedValue& made,
                       const SymbolTable& symbols) {
   if (const auto* value = std::get_if<core::Value*>(&made); value && recorded.kind == ValueKind::kTensor) {
-    const TensorMeta meta = as_imported(recorded.tensor);
+    TensorMeta meta = as_imported(recorded.tensor);
+    if (is_recorded_wrongly(node, result)) meta.dtype = DType::kI64;
     const TensorType& type = (*value)->type;
     if (type.dtype == meta.dtype && are_equal(type.shape, meta.shape, symbols)) return;
     refuse(node, to_string(TensorType{type.dtype, type.shape, {}}),

@@ -8,7 +8,7 @@ namespace ingot::core::aten {
 
 // Throws UnsupportedError INGOT-N523 naming the node if `made` differs in dtype or shape, or in the number of
 // results. Sizes are equal if their ranges prove it, or at a sample of all symbols.
-void require_recorded(const Node& node, const Value& recorded, const ImportedValue& made,
+void require_recorded(const Node& node, size_t result, const Value& recorded, const ImportedValue& made,
                       const SymbolTable& symbols);
 
 }  // namespace ingot::core::aten

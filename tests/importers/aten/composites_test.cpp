@@ -7,6 +7,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "importers/aten/program/aten_text.h"
 #include "support/error.h"
 #include "tests/importers/aten/programs.h"
@@ -102,6 +104,13 @@ TEST(Composites, MalformedRowsAreBugs) {
        {"f(a) = (a\n", "f(a = a\n", "f(a) =\n", "f(a) = a b\n", "f(a) = \"a\n", "f(a) = a in\n",
         "f(a) = [x for x in a if]\n", "f(a) = [x for x in a if x else a]\n"})
     EXPECT_THROW(parse_composites(row), InternalError) << row;
+}
+
+TEST(Composites, LocalFunctionsHaveNamesOfTheirOwn) {
+  std::set<std::string> names;
+  for (const Composite& composite : all_composites())
+    EXPECT_TRUE(composite.kind != Composite::Kind::kLocal || names.insert(composite.target).second)
+        << composite.target << " is defined twice: one of the two is never used";
 }
 
 TEST(Composites, ChooseBySizesThatRangesDecide) {
