@@ -90,7 +90,8 @@ struct CallSpan {
   bool moves = false;          // copies between the host and the device, and nothing else
   std::span<const Prefetch> prefetches = {};  // by `start`, and by `before`
   bool one_by_one = false;                    // not as a graph: tools that watch see each call
-  // What this context's calls follow from: spans with equal words do the same on the same addresses. Empty: unknown.
+  // What this context's calls follow from: spans with equal words do the same on the same addresses. Empty:
+  // unknown.
   std::span<const uint64_t> identity = {};
 };
 
@@ -116,7 +117,8 @@ class Queue {
   // Runs the calls, up to the first that fails, or enqueues them: then the failure is one of an earlier span.
   // DeviceError if memory or the device gives out.
   virtual std::optional<CallFailure> run(const CallSpan& span) = 0;
-  // Does what `run` does for a span of this identity, if that is at hand; false: it is not, and nothing is done.
+  // Does what `run` does for a span of this identity, if that is at hand; false: it is not, and nothing is
+  // done.
   virtual bool repeat(std::span<const uint64_t> /*identity*/, void* /*stream*/) { return false; }
   // Until all work is done; the first failure since the last that was told.
   virtual std::optional<CallFailure> wait() { return std::nullopt; }

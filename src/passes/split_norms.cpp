@@ -78,8 +78,7 @@ class Splitter {
       const Graph::InsertBefore scope(graph_, reader);
       const auto made = std::ranges::find_if(
           products, [&](const Reader& product) { return follows(*reader, *product.node); });
-      Value* addend =
-          normalized(norm, made == products.end() ? statistics(norm, moments) : made->statistics);
+      Value* addend = normalized(norm, made == products.end() ? statistics(norm, moments) : made->statistics);
       for (size_t i = 0; i < reader->operands.size(); ++i)
         if (reader->operands[i] == norm.results[0]) graph_.set_operand(reader, i, addend);
     }
@@ -94,8 +93,8 @@ class Splitter {
     Statistics statistics;
   };
 
-  // Whether the linear layer that the sum ends reads, also indirectly, what `product` makes: then the product's
-  // kernel has stored the statistics.
+  // Whether the linear layer that the sum ends reads, also indirectly, what `product` makes: then the
+  // product's kernel has stored the statistics.
   bool follows(const Node& sum, const Node& product) const {
     std::set<const Node*> seen;
     std::vector<const Node*> pending{linear_of_sum(graph_, sum)};

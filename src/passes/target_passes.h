@@ -27,9 +27,8 @@ struct FuseRules {
   std::function<bool(const Node& root, const Node& consumer)> may_take_consumer;
   std::function<bool(const Node& root, const Node& producer)> may_take_producer;
   // Also if others read its result: the region has it, too.
-  std::function<bool(const Node& root, const Node& producer)> may_keep_producer = [](const Node&, const Node&) {
-    return false;
-  };
+  std::function<bool(const Node& root, const Node& producer)> may_keep_producer =
+      [](const Node&, const Node&) { return false; };
   std::function<bool(const Node& root, const Node& twin)> may_take_twin = [](const Node&, const Node&) {
     return false;
   };

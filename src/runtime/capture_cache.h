@@ -36,8 +36,8 @@ class CaptureCache {
   }
   // What was captured of the list of this name, which is not empty; null if there is none, or none any more.
   Graph* find_named(std::span<const uint64_t> name) {
-    const auto found =
-        std::ranges::find_if(entries_, [&](const auto& entry) { return std::ranges::equal(entry->name, name); });
+    const auto found = std::ranges::find_if(
+        entries_, [&](const auto& entry) { return std::ranges::equal(entry->name, name); });
     if (found == entries_.end()) return nullptr;
     std::rotate(entries_.begin(), found, found + 1);
     return &entries_.front()->graph;

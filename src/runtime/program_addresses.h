@@ -29,8 +29,8 @@ class ProgramAddresses {
         ports_(ports),
         level_(level) {}
 
-  // Fills the frame's pointers and arguments before the first step: first those that differ from run to run, for
-  // which the caller gives memory (DeviceError INGOT-D302 if not), then the others.
+  // Fills the frame's pointers and arguments before the first step: first those that differ from run to run,
+  // for which the caller gives memory (DeviceError INGOT-D302 if not), then the others.
   void resolve_moving();
   void resolve();
   // The same for buffers whose size a step has computed.

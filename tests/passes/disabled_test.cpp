@@ -147,11 +147,10 @@ INSTANTIATE_TEST_SUITE_P(All, DisabledPass, testing::ValuesIn(all_passes()),
 
 std::vector<Pass> neutral_table() {
   const auto always = [](const Node&, const Node&) { return true; };
-  return pipeline(
-      {.layouts = [](const Node&) { return LayoutRequest{}; },
-       .fuse = {always, always, always, always},
-       .precision = {},
-       .quantized = {}});
+  return pipeline({.layouts = [](const Node&) { return LayoutRequest{}; },
+                   .fuse = {always, always, always, always},
+                   .precision = {},
+                   .quantized = {}});
 }
 
 // Each pass alone, and random subsets, over all cases of all passes that come before layouts.

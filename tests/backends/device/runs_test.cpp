@@ -82,13 +82,14 @@ TEST_P(DeviceRuns, RefitsDoNotDisturbRunsThatGoOn) {
   }
 }
 
-// Calls whose addresses and sizes were seen before are repeated without being listed again: they do what is asked
-// now, whatever has changed between.
+// Calls whose addresses and sizes were seen before are repeated without being listed again: they do what is
+// asked now, whatever has changed between.
 TEST_P(DeviceRuns, RepeatedCallsFollowWhateverHasChanged) {
   const auto weight = [](int i) { return counted({8}, static_cast<float>(i)); };
   const aten::Imported model = model_with(
       "graph g(%x: f32[B in 1..400, 8]) { %w = weight() {name=\"w\", shape=[8]} : f32[8] %s = state() "
-      "{name=\"s\", shape=[8]} : f32[8] %m = multiply(%x, %w) %t = sum(%m) {axes=[0]} %u = add(%s, %t) update "
+      "{name=\"s\", shape=[8]} : f32[8] %m = multiply(%x, %w) %t = sum(%m) {axes=[0]} %u = add(%s, %t) "
+      "update "
       "%s = %u %y = add(%m, %u) return %y }",
       {{"w", weight(0)}, {"s", weight(1)}});
   const std::shared_ptr<Engine> engine = device_.build(model);
@@ -115,7 +116,8 @@ TEST_P(DeviceRuns, RepeatedCallsFollowWhateverHasChanged) {
     const Evaluation now = evaluate(model.graph, std::vector{given[x]}, {{"w", own}, {"s", states[state]}});
     states[state] = now.updates.at("s");
     context.synchronize();
-    ASSERT_TRUE(same_bits(is_on_device ? device_.copy_to_host(output) : output, now.outputs[0])) << call_number;
+    ASSERT_TRUE(same_bits(is_on_device ? device_.copy_to_host(output) : output, now.outputs[0]))
+        << call_number;
   }
   EXPECT_GE(device_.executor.counts().replays, 20);
 }

@@ -111,8 +111,8 @@ class EpilogueWriter {
       return is_multiple_of_eight(storage_offset(type.layout, type.shape, index), column_);
     };
     return stores_neighbours() && is_whole(static_cast<size_t>(stored.store->buffer), stored.store->index) &&
-           std::ranges::all_of(
-               reads_.wide, [&](const EpilogueRead& load) { return is_whole(load.buffer, load.index); });
+           std::ranges::all_of(reads_.wide,
+                               [&](const EpilogueRead& load) { return is_whole(load.buffer, load.index); });
   }
 
   // The same where a thread finishes eight of a number of columns that is a multiple of them.
@@ -175,8 +175,9 @@ class EpilogueWriter {
     out_.line("[&](int row, const Pair& statistics) {{\n");
     for (size_t i = 0; i < norms_.kept.size(); ++i) {
       if (norms_.kept[i].source != source) continue;
-      out_.line("if (first_column == 0 && first_row + row < x.rows) kept{}[first_row + row] = statistics.{};\n", i,
-                norms_.kept[i].is_scale ? "second" : "first");
+      out_.line(
+          "if (first_column == 0 && first_row + row < x.rows) kept{}[first_row + row] = statistics.{};\n", i,
+          norms_.kept[i].is_scale ? "second" : "first");
     }
     out_.line("}});\n");
   }

@@ -23,9 +23,9 @@ struct EpilogueReads {
   bool has_any() const { return !wide.empty() || !of_row.empty(); }
 };
 
-// Of the kernel's buffers behind the first. All loads of such a buffer have one index, which is in its bounds for
-// every element. `wide`: columns that a thread finishes at a time. `is_given`: buffers that stand for something
-// else.
+// Buffers of the kernel behind the first. All loads of such a buffer have one index, which is in its bounds
+// for every element. `wide`: columns that a thread finishes at a time. `is_given`: buffers that stand for
+// something else.
 EpilogueReads epilogue_reads(const loops::Kernel& epilogue, const Dim& column, int wide,
                              const std::function<bool(size_t buffer)>& is_given);
 
