@@ -91,11 +91,13 @@ void ProgramRun::run() {
   }
 }
 
-// What the program's one span follows from, in the frame's identity; false if it may be anything else too.
+// What the program's one span on a device follows from, in the frame's identity; false if it may be anything
+// else too.
 bool ProgramRun::identify() {
-  const bool is_known = plan_.number != 0 && level_ == 0 && executable_.spans.size() == 1 &&
-                        executable_.spans[0].backend != kNoId && !executable_.data_dependent &&
-                        !executable_.has_device_collectives && resources_.weights.plan == nullptr;
+  const bool is_known = !resources_.data.devices.empty() && plan_.number != 0 && level_ == 0 &&
+                        executable_.spans.size() == 1 && executable_.spans[0].backend != kNoId &&
+                        !executable_.data_dependent && !executable_.has_device_collectives &&
+                        resources_.weights.plan == nullptr;
   if (!is_known) return false;
   std::vector<uint64_t>& words = frame_.identity;
   const auto add = [&](const void* address) { words.push_back(reinterpret_cast<uintptr_t>(address)); };
