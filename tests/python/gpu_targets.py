@@ -24,6 +24,26 @@ def unaligned(value: torch.Tensor) -> torch.Tensor:
     return memory[1:].view(value.shape).copy_(value)
 
 
+def kernels_of(engine: ingot.Engine) -> list[dict]:
+    """The steps of the engine that are kernels."""
+    return [step for step in engine.inspect()["main"]["steps"] if step["kind"] == "kernel"]
+
+
+def largest_error(result: torch.Tensor, exact: torch.Tensor) -> float:
+    """The largest difference, relative to the largest element."""
+    return float((result.double() - exact).abs().max() / exact.abs().max())
+
+
+def require_right(engine: ingot.Engine, model: torch.nn.Module, args: tuple[torch.Tensor, ...]) -> None:
+    """Of a product, with operands that are aligned and that are not. The model is of f64 afterwards."""
+    given = tuple(value.cuda() for value in args)
+    exact = model.double().cuda()(*(value.double() for value in given))
+    dtype = args[0].dtype
+    limit = 1e-5 if dtype == torch.float32 else 2 * torch.finfo(dtype).eps
+    assert largest_error(engine(*given), exact) < limit
+    assert largest_error(engine(*map(unaligned, given)), exact) < limit
+
+
 def wrong_turns(engine: ingot.Engine, inputs: list[torch.Tensor], turns: int) -> list[int]:
     """Four threads call the engine on streams of their own: the turns whose bits were not those of a call alone."""
     expected = [engine(x) for x in inputs]

@@ -7,10 +7,7 @@ import torch
 import torch.distributed as dist
 import torch.distributed._functional_collectives as funcol
 from torch import nn
-
-
-def added(x: torch.Tensor) -> torch.Tensor:
-    return funcol.all_reduce(x, "sum", dist.group.WORLD)
+from uneven_models import added
 
 
 class Divided(nn.Module):

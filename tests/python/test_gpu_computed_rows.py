@@ -9,7 +9,7 @@ from __future__ import annotations
 import ingot
 import pytest
 import torch
-from gpu_targets import DEVICE, HAS_GPU, needs_nvrtc, unaligned
+from gpu_targets import DEVICE, HAS_GPU, kernels_of, largest_error, needs_nvrtc, unaligned
 from torch import nn
 from torch.nn import functional
 
@@ -64,10 +64,6 @@ _CASES = {
 }
 
 
-def _error(result: torch.Tensor, exact: torch.Tensor) -> float:
-    return float((result.double() - exact).abs().max() / exact.abs().max())
-
-
 @pytest.mark.parametrize("level", [3, 5])
 @pytest.mark.parametrize("dtype", _DTYPES, ids=str)
 @pytest.mark.parametrize("case", _CASES)
@@ -84,7 +80,7 @@ def test_rotations_have_no_kernel(case: str, dtype: torch.dtype, level: int) -> 
     mask[:, :3] = True  # a row of the first step is seen
     args = (*parts, *turns, torch.arange(rows), mask)
     engine = ingot.build(torch.export.export(model, args), device=DEVICE, optimization_level=level)
-    kernels = [step for step in engine.inspect()["main"]["steps"] if step["kind"] == "kernel"]
+    kernels = kernels_of(engine)
     assert len(kernels) == 2, [step["name"] for step in kernels]  # attention, and the writes
     assert "multiply" in kernels[0]["name"]
     if not HAS_GPU:
@@ -97,7 +93,7 @@ def test_rotations_have_no_kernel(case: str, dtype: torch.dtype, level: int) -> 
         if first == 41:
             own[:5] = map(unaligned, own[:5])
         assert (
-            _error(engine(*own), wanted) < 6 * torch.finfo(dtype).eps
+            largest_error(engine(*own), wanted) < 6 * torch.finfo(dtype).eps
         )  # keys and values in the cache are rounded
 
 
@@ -115,10 +111,10 @@ def test_queries_are_computed(rows: int, dtype: torch.dtype) -> None:
     args = tuple(torch.randn(2, 5, count, 64).to(dtype) for count in (rows, rows, 200, 200))
     args = (args[0], args[1].abs(), *args[2:])
     engine = ingot.build(torch.export.export(Scaled().eval(), args), device=DEVICE)
-    kernels = [step for step in engine.inspect()["main"]["steps"] if step["kind"] == "kernel"]
+    kernels = kernels_of(engine)
     assert len(kernels) == 1, [step["name"] for step in kernels]
     if HAS_GPU:
         given = tuple(value.cuda() for value in args)
         exact = Scaled()(*(value.double() for value in given))
-        assert _error(engine(*given), exact) < 3 * torch.finfo(dtype).eps
-        assert _error(engine(*map(unaligned, given)), exact) < 3 * torch.finfo(dtype).eps
+        assert largest_error(engine(*given), exact) < 3 * torch.finfo(dtype).eps
+        assert largest_error(engine(*map(unaligned, given)), exact) < 3 * torch.finfo(dtype).eps

@@ -9,17 +9,13 @@ from __future__ import annotations
 import ingot
 import pytest
 import torch
-from gpu_targets import DEVICE, HAS_GPU, needs_nvrtc, unaligned
+from gpu_targets import DEVICE, HAS_GPU, kernels_of, largest_error, needs_nvrtc, require_right, unaligned
 from torch import nn
 from torch.nn import functional
 
 pytestmark = needs_nvrtc
 
 _DTYPES = [torch.float16, torch.bfloat16, torch.float32]
-
-
-def _error(result: torch.Tensor, exact: torch.Tensor) -> float:
-    return float((result.double() - exact).abs().max() / exact.abs().max())
 
 
 class Gated(nn.Module):
@@ -44,15 +40,10 @@ def test_rows_are_computed(rows: tuple[int, ...], dtype: torch.dtype) -> None:
     model = Gated(inner).eval().requires_grad_(False).to(dtype)
     args = (torch.randn(*rows, 2 * inner).to(dtype), torch.randn(inner).to(dtype))
     engine = ingot.build(torch.export.export(model, args), device=DEVICE)
-    kernels = [step["name"] for step in engine.inspect()["main"]["steps"] if step["kind"] == "kernel"]
+    kernels = [step["name"] for step in kernels_of(engine)]
     assert any("silu" in name and "linear" in name for name in kernels), kernels
-    if not HAS_GPU:
-        return
-    given = tuple(value.cuda() for value in args)
-    exact = model.double().cuda()(*(value.double() for value in given))
-    limit = 1e-5 if dtype == torch.float32 else 2 * torch.finfo(dtype).eps
-    assert _error(engine(*given), exact) < limit
-    assert _error(engine(*map(unaligned, given)), exact) < limit
+    if HAS_GPU:
+        require_right(engine, model, args)
 
 
 # Heads, heads of keys, queries, keys, width.
@@ -88,8 +79,8 @@ def test_few_queries(case: str, dtype: torch.dtype, level: int) -> None:
     q, k, v, mask = (value.cuda() for value in args)
     exact = Attention()(q.double(), k.double(), v.double(), mask)
     limit = 4 * torch.finfo(dtype).eps
-    assert _error(engine(q, k, v, mask), exact) < limit
-    assert _error(engine(*map(unaligned, (q, k, v)), mask), exact) < limit
+    assert largest_error(engine(q, k, v, mask), exact) < limit
+    assert largest_error(engine(*map(unaligned, (q, k, v)), mask), exact) < limit
 
 
 class Cache(nn.Module):
@@ -127,4 +118,4 @@ def test_new_rows_are_seen(sizes: tuple[int, ...]) -> None:
     for step, places in zip(steps, at, strict=True):
         given = tuple(value.cuda() for value in step)
         expected = exact(*(value.double() for value in given), places.cuda())
-        assert _error(engine(*given, places.cuda()), expected) < 4e-3
+        assert largest_error(engine(*given, places.cuda()), expected) < 4e-3

@@ -60,9 +60,12 @@ def _steps(engine: ingot.Engine, operator: str) -> int:
 
 
 def _error(model: nn.Module, x: torch.Tensor, result: torch.Tensor) -> float:
-    """The largest difference from f64, in units in the last place of the largest element."""
-    exact = model.double()(x.double())
-    step = torch.finfo(x.dtype).eps * exact.abs().max()
+    return _units_from(model.double()(x.double()), result)
+
+
+def _units_from(exact: torch.Tensor, result: torch.Tensor) -> float:
+    """The largest difference, in units in the last place of the largest element."""
+    step = torch.finfo(result.dtype).eps * exact.abs().max()
     return float(((result.cpu().double() - exact).abs().max() / step).detach())
 
 
@@ -119,8 +122,7 @@ def test_residuals_beside_products_make_their_own_statistics(width: int) -> None
         results = [run(x.cuda()) for run in (engine, whole)]
         exact = model.double()(x.double())
         for i in range(2):
-            step = torch.finfo(torch.float16).eps * exact[i].abs().max()
-            split, together = (float((r[i].cpu().double() - exact[i]).abs().max() / step) for r in results)
+            split, together = (_units_from(exact[i], result[i]) for result in results)
             assert split <= 1.5 * together + 1
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ingot
 import pytest
 import torch
-from gpu_targets import DEVICE, HAS_GPU, needs_nvrtc, unaligned
+from gpu_targets import DEVICE, HAS_GPU, kernels_of, largest_error, needs_nvrtc, require_right
 from torch import nn
 from torch.nn import functional
 
@@ -70,10 +70,6 @@ _CASES = {
 }
 
 
-def _error(result: torch.Tensor, exact: torch.Tensor) -> float:
-    return float((result.double() - exact).abs().max() / exact.abs().max())
-
-
 @pytest.mark.parametrize("dtype", _DTYPES, ids=str)
 @pytest.mark.parametrize("rows", [(1,), (2, 1), (3,), (1, 2, 2)], ids=str)
 @pytest.mark.parametrize("case", _CASES)
@@ -83,16 +79,11 @@ def test_twins_are_one_kernel(case: str, rows: tuple[int, ...], dtype: torch.dty
     model = kind(width, inner, biases, _norm(norm, width), is_computed).eval().requires_grad_(False).to(dtype)
     args = (torch.randn(*rows, width).to(dtype), torch.randn(width).to(dtype))
     engine = ingot.build(torch.export.export(model, args), device=DEVICE)
-    kernels = [step for step in engine.inspect()["main"]["steps"] if step["kind"] == "kernel"]
+    kernels = kernels_of(engine)
     assert len(kernels) == 1, kernels
     assert "of both" in kernels[0]["kernel"]
-    if not HAS_GPU:
-        return
-    given = tuple(value.cuda() for value in args)
-    exact = model.double().cuda()(*(value.double() for value in given))
-    limit = 1e-5 if dtype == torch.float32 else 2 * torch.finfo(dtype).eps
-    assert _error(engine(*given), exact) < limit
-    assert _error(engine(*map(unaligned, given)), exact) < limit
+    if HAS_GPU:
+        require_right(engine, model, args)
 
 
 def test_a_mean_far_from_zero() -> None:
@@ -103,14 +94,14 @@ def test_a_mean_far_from_zero() -> None:
     if HAS_GPU:
         given = tuple(value.cuda() for value in args)
         exact = model.double().cuda()(*(value.double() for value in given))
-        assert _error(engine(*given), exact) < 1e-3  # that of the rounded input
+        assert largest_error(engine(*given), exact) < 1e-3  # that of the rounded input
 
 
 def test_many_rows_are_two_kernels() -> None:
     model = Twins(64, 64, (False, False), nn.Identity(), False).eval().half()
     args = (torch.randn(9, 64).half(), torch.ones(64).half())
     engine = ingot.build(torch.export.export(model, args), device=DEVICE)
-    assert len([step for step in engine.inspect()["main"]["steps"] if step["kind"] == "kernel"]) == 2
+    assert len(kernels_of(engine)) == 2
 
 
 def test_weights_of_twins_are_refitted() -> None:
@@ -125,4 +116,4 @@ def test_weights_of_twins_are_refitted() -> None:
         engine.refit(dict(models[1].state_dict()))
         given = tuple(value.cuda() for value in args)
         exact = models[1].double().cuda()(*(value.double() for value in given))
-        assert _error(engine(*given), exact) < 2e-3
+        assert largest_error(engine(*given), exact) < 2e-3

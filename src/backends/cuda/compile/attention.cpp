@@ -37,7 +37,7 @@ class AttentionWriter {
         attributes_(node_.attributes<ops::Attention>()),
         rounds_to_tf32_(site.rounds_to_tf32),
         keys_are_old_(site.keys_are_old),
-        prologue_(expanded_prologue(site)),
+        prologue_(expand_functions(site.prologue, site.exact_functions)),
         out_(node_, kernels(), site.symbols),
         next_start_(tactic.next_start) {
     const GpuLimits limits = limits_of(site.architecture);
@@ -92,10 +92,6 @@ class AttentionWriter {
   }
 
  private:
-  static std::optional<loops::Kernel> expanded_prologue(const AttentionSite& site) {
-    if (!site.prologue) return std::nullopt;
-    return expand_functions(*site.prologue, site.exact_functions);
-  }
   Prologue prologue() const { return prologue_ ? &*prologue_ : nullptr; }
   std::vector<const loops::Kernel*> kernels() const {
     return prologue_ ? std::vector{prologue()} : std::vector<Prologue>{};

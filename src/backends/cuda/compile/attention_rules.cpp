@@ -10,6 +10,7 @@
 #include "backends/cuda/compile/operand_text.h"
 #include "backends/cuda/compile/tensor_core_types.h"
 #include "backends/cuda/compile/tile_ranking.h"
+#include "backends/steps/fusion_rules.h"
 #include "ops/attention.h"
 #include "ops/ops.h"
 
@@ -239,7 +240,7 @@ FusionAnswer may_compute_rows_of_attention(const Node& node, const Node& produce
     if (feeds && std::ranges::count(node.operands, node.operands[i]) != 1)
       return {false, "attention reads it more than once"};
   }
-  return {producer.op->lower(producer).stages[0].bindings.empty(), "its indices depend on data"};
+  return {!reads_data_dependent_indices(producer), "its indices depend on data"};
 }
 
 LayoutRequest attention_layouts(const Node& node) {

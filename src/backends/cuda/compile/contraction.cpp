@@ -30,7 +30,7 @@ class ContractionWriter {
         columns_are_weights_(site.columns_are_weights),
         norms_(site.norms),
         epilogue_(std::move(epilogue)),
-        prologue_(expanded_prologue(site)),
+        prologue_(expand_functions(site.prologue, site.exact_functions)),
         shape_(product_shape(node_)),
         out_(node_, kernels(), site.symbols),
         form_(product_form(node_, shape_, typical_size(node_, shape_, site.rounds_to_tf32, out_),
@@ -67,10 +67,6 @@ class ContractionWriter {
   }
 
  private:
-  static std::optional<loops::Kernel> expanded_prologue(const ContractionSite& site) {
-    if (!site.prologue) return std::nullopt;
-    return expand_functions(*site.prologue, site.exact_functions);
-  }
   Prologue prologue() const { return prologue_ ? &*prologue_ : nullptr; }
 
   std::vector<const loops::Kernel*> kernels() const {

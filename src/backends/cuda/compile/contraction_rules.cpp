@@ -7,6 +7,7 @@
 #include "backends/cuda/compile/depthwise.h"
 #include "backends/cuda/compile/tensor_core_types.h"
 #include "backends/cuda/compile/tile.h"
+#include "backends/steps/fusion_rules.h"
 #include "ops/convolution.h"
 #include "ops/normalization.h"
 #include "ops/ops.h"
@@ -97,8 +98,7 @@ bool may_compute_rows(const Node& root, const Node& producer) {
   };
   return rows->type.layout.is_row_major() &&
          element_count(rows->type).constant().value_or(kMost + 1) <= kMost &&
-         producer.op->lower(producer).stages[0].bindings.empty() &&
-         std::ranges::none_of(producer.operands, is_reduced);
+         !reads_data_dependent_indices(producer) && std::ranges::none_of(producer.operands, is_reduced);
 }
 
 FusionAnswer may_be_twins(const Node& root, const Node& twin) {

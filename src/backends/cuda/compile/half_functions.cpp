@@ -69,4 +69,9 @@ loops::Kernel expand_functions(loops::Kernel kernel, bool exactly) {
   return loops::expand_math(std::move(kernel), is_half_function);
 }
 
+std::optional<loops::Kernel> expand_functions(const std::optional<loops::Kernel>& kernel, bool exactly) {
+  if (!kernel) return std::nullopt;
+  return expand_functions(*kernel, exactly);
+}
+
 }  // namespace ingot::core::cuda

@@ -3,6 +3,7 @@
 // below 2^-14, in a third to a half of the instructions of their expansions.
 #pragma once
 
+#include <optional>
 #include <string_view>
 
 #include "loops/kernel.h"
@@ -17,5 +18,6 @@ std::string_view half_function(const loops::Function& function);
 // `kernel` with its functions expanded, but for these, where all that it stores are halves; `exactly`: all of
 // them.
 loops::Kernel expand_functions(loops::Kernel kernel, bool exactly);
+std::optional<loops::Kernel> expand_functions(const std::optional<loops::Kernel>& kernel, bool exactly);
 
 }  // namespace ingot::core::cuda
