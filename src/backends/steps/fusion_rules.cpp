@@ -68,6 +68,7 @@ FusionAnswer may_take_producer(const Node& root, const Node& producer, const Rea
     if (feeds(producer, root)) return {false, "it feeds the contraction itself"};
     return {is_ready(root), "no kernel template computes the contraction as it stands"};
   }
+  if (producer.operands.empty()) return {};  // constants and iotas are in the code: nothing is loaded
   if (root.op->traits.has(Trait::kReduction)) {
     const bool fits = !feeds(producer, root) || reads_each_element_once(root, producer.results[0]);
     return {fits, "the reduction reads its elements more than once"};

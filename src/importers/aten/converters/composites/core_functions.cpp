@@ -6,6 +6,7 @@
 #include "importers/aten/converters/building.h"
 #include "importers/aten/converters/composites/evaluation.h"
 #include "importers/aten/converters/random.h"
+#include "ops/generate.h"
 #include "ops/search_sorted.h"
 #include "ops/size_condition.h"
 
@@ -101,6 +102,20 @@ Argument operand_in(Evaluation& evaluation, CoreValues values) {
   if (is_complex(*dtype)) evaluation.call().refuse("complex numbers");
   return {evaluation.scope().bind(evaluation.operand(values[0], *dtype))};
 }
+// The same; numbers of f16 and bf16 have the bits that memory holds.
+Argument stored_in(Evaluation& evaluation, CoreValues values) {
+  Argument made = operand_in(evaluation, values);
+  if (evaluation.is_tensor(values[0])) return made;
+  const core::Value* number = evaluation.tensor(made);
+  core::Node* node = number->producer;  // just made, and read by nothing
+  if (!is_half(number->type.dtype) || node->op != &ops::full) return made;
+  auto full = node->attributes<ops::Full>();
+  const Tensor element = make_tensor(full.dtype, {});
+  write_double(element.view(), {}, full.value);
+  full.value = read_double(element.view(), {});
+  node->values = to_values(full);
+  return made;
+}
 // A number; None if it depends on data or sizes, or is a tensor.
 Argument known_value(Evaluation& evaluation, CoreValues values) {
   const Argument& value = value_at(evaluation, values, 0);
@@ -121,6 +136,7 @@ constexpr NamedFunction kCoreFunctions[] = {
     {"operand", operand_in},
     {"random_bits", drawn_bits},
     {"recorded_shape", recorded_shape},
+    {"stored", stored_in},
     {"transposed_from", transposed_from},
 };
 
