@@ -46,7 +46,8 @@ TEST_P(FusedConstants, AreInTheCode) {
     const Node& root = *graph.outputs[0]->producer;
     for (const Value* operand : root.operands) {
       if (operand->producer == nullptr) continue;
-      const FusionAnswer answer = may_take_producer(root, *operand->producer, [](const Node&) { return true; });
+      const FusionAnswer answer =
+          may_take_producer(root, *operand->producer, [](const Node&) { return true; });
       EXPECT_TRUE(answer.yes) << answer.reason;
     }
   }
