@@ -24,14 +24,15 @@ bool cuts_patches(const Node& node) {
   return true;
 }
 
-// [N, C, H, W] -> [N, C * down * across, H / down, W / across]
+// [N, C, H, W] -> [N, C * down * across, H / down, W / across], stored with the channels last: one copy.
 Value* patches_as_channels(Graph& graph, Value* image, int64_t down, int64_t across, const Shape& result) {
   const Shape shape = image->type.shape;
   Value* value = graph.call(ops::reshape, {image},
                             ops::NewShape{{shape[0], shape[1], result[2], down, result[3], across}});
-  value = graph.call(ops::transpose, {value}, ops::Permutation{{0, 1, 3, 5, 2, 4}});
-  return graph.call(ops::reshape, {value},
-                    ops::NewShape{{shape[0], shape[1] * (down * across), result[2], result[3]}});
+  value = graph.call(ops::transpose, {value}, ops::Permutation{{0, 2, 4, 1, 3, 5}});
+  value = graph.call(ops::reshape, {value},
+                     ops::NewShape{{shape[0], result[2], result[3], shape[1] * (down * across)}});
+  return graph.call(ops::transpose, {value}, ops::Permutation{{0, 3, 1, 2}});
 }
 
 }  // namespace
