@@ -44,6 +44,15 @@ Split split(const Expr& x) {
   return {convert(x->dtype, exponent) - correction, mantissa};
 }
 
+// log of a mantissa, f64.
+Expr small_log(const Expr& mantissa) {
+  const Expr f = mantissa - number(mantissa, 1);
+  const Expr s = f / (f + number(f, 2));
+  const Expr z = s * s;
+  const Expr half_square = number(f, 0.5) * f * f;
+  return f - (half_square - s * (half_square + z * polynomial(z, kAtanh64)));
+}
+
 // log of a positive, finite x.
 Expr positive_log(const Expr& x) {
   const Split parts = split(x);
@@ -104,6 +113,7 @@ Double precise_log(const Expr& x) {
 }
 
 // |x|^y for finite, positive |x|.
+using Power = Expr (*)(const Expr& x, const Expr& y);
 Expr positive_power(const Expr& x, const Expr& y) {
   const Double logarithm = precise_log(x);
   const Double product = exact_product(logarithm.high, y);
@@ -113,7 +123,13 @@ Expr positive_power(const Expr& x, const Expr& y) {
   return exp_of_sum(product.high, select(in_range, low, number(x, 0)));
 }
 
-Expr power64(const Expr& x, const Expr& y) {
+// Of f32: the bits that f64 has beyond those of the result make up for the error of the product.
+Expr positive_power32(const Expr& x, const Expr& y) {
+  const Expr product = positive_log(convert(DType::kF64, x)) * convert(DType::kF64, y);
+  return convert(DType::kF32, exp(product));
+}
+
+Expr power_of(const Expr& x, const Expr& y, Power of_positive) {
   const Expr zero = number(x, 0), one = number(x, 1), infinity = number(x, kInfinity);
   const Expr magnitude = absolute(x);
   const Expr finite = both(less(zero, magnitude), less(magnitude, infinity));
@@ -123,8 +139,7 @@ Expr power64(const Expr& x, const Expr& y) {
   const Expr is_odd = both(is_integer, unary(Unary::kNot, equal(unary(Unary::kFloor, half), half)));
   // 0 and infinity: 0, 1 or infinity by the sign of y.
   const Expr grows = equal(less(one, magnitude), less(zero, y));
-  Expr result =
-      select(finite, positive_power(select(finite, magnitude, one), y), select(grows, infinity, zero));
+  Expr result = select(finite, of_positive(select(finite, magnitude, one), y), select(grows, infinity, zero));
   // y infinite: depends on whether |x| > 1.
   result = select(equal(absolute(y), infinity),
                   select(equal(magnitude, one), one, select(grows, infinity, zero)), result);
@@ -138,33 +153,39 @@ Expr power64(const Expr& x, const Expr& y) {
   return select(binary(Binary::kOr, equal(y, zero), equal(x, one)), one, result);
 }
 
-Expr log(const Expr& x) {
+// The logarithm to any base whose value for positive, finite x is `usual`.
+Expr with_limits(const Expr& x, const Expr& usual) {
   const Expr zero = number(x, 0);
   const Expr finite =
-      select(less(x, number(x, kInfinity)), positive_log(x), x);  // infinity and NaN are their own logarithms
+      select(less(x, number(x, kInfinity)), usual, x);  // infinity and NaN are their own logarithms
   return select(equal(x, zero), number(x, -kInfinity), select(less(x, zero), number(x, kNaN), finite));
 }
+
+Expr log(const Expr& x) { return with_limits(x, positive_log(x)); }
 
 // Exact for powers of two.
 Expr log2(const Expr& x) {
   if (x->dtype == DType::kF32) return through_f64(log2, x);
-  const Expr zero = number(x, 0), infinity = number(x, kInfinity);
-  const Expr usable = both(less(zero, x), less(x, infinity));
-  const Split parts = split(select(usable, x, number(x, 1)));
-  const Expr value = fma(positive_log(parts.mantissa), number(x, 1.4426950408889634), parts.exponent);
-  return select(usable, value, log(x));
+  const Split parts = split(x);
+  return with_limits(x, fma(small_log(parts.mantissa), number(x, 1.4426950408889634), parts.exponent));
+}
+
+// To two units of f64, in which the product of the exponent with the first part of log10(2) is exact.
+Expr rough_log10(const Expr& x) {
+  const Split parts = split(x);
+  const Expr low = number(x, 8.241712586023572e-13) * parts.exponent;
+  const Expr rest = fma(small_log(parts.mantissa), number(x, 0.43429448190325182), low);
+  return with_limits(x, fma(parts.exponent, number(x, 0.301029995663157), rest));
 }
 
 // Enough extra bits that powers of ten are exact.
 Expr log10(const Expr& x) {
-  if (x->dtype == DType::kF32) return through_f64(log10, x);
+  if (x->dtype == DType::kF32) return through_f64(rough_log10, x);
   constexpr double kFactor = 0.43429448190325182, kFactorLow = 1.098319650216765e-17;
-  const Expr zero = number(x, 0), infinity = number(x, kInfinity);
-  const Expr usable = both(less(zero, x), less(x, infinity));
-  const Double value = precise_log(select(usable, x, number(x, 1)));
+  const Double value = precise_log(x);
   const Double product = exact_product(value.high, number(x, kFactor));
   const Expr low = fma(value.high, number(x, kFactorLow), fma(value.low, number(x, kFactor), product.low));
-  return select(usable, product.high + low, log(x));
+  return with_limits(x, product.high + low);
 }
 
 // log(u) for u = 1 + x, plus what was lost in rounding u.
@@ -182,8 +203,7 @@ Expr reciprocal_square_root(const Expr& x) { return number(x, 1) / unary(Unary::
 }  // namespace
 
 Expr power(const Expr& x, const Expr& y) {
-  if (x->dtype == DType::kF64) return power64(x, y);
-  return convert(DType::kF32, power64(convert(DType::kF64, x), convert(DType::kF64, y)));
+  return power_of(x, y, x->dtype == DType::kF64 ? positive_power : positive_power32);
 }
 
 }  // namespace ingot::core::loops::math
