@@ -38,7 +38,6 @@ struct Row {
   std::string (*reason)(const Node& node, const Target& target);  // "" if the row does not apply to the node
   double (*own_rate)(const Node& node, const Target& target);
   double (*peer_rate)(const Node& node, const Target& target);
-  double peer_bytes = 1;  // share of the node's that the peer moves
 };
 
 template <int kPerMicrosecond>
@@ -192,33 +191,20 @@ bool makes_halves(const Node& node) {
 // Vectors of 16-bit elements that are not adjacent are put together one by one.
 std::string picks_halves(const Node& node, const Target&) {
   if (!makes_halves(node)) return {};
-  bool picks = false;
-  if (node.op == &ops::flip)
-    picks = std::ranges::any_of(node.attributes<ops::Axes>().axes,
-                                [&](int64_t axis) { return is_innermost(node, axis); });
-  if (node.op == &ops::slice) {
-    const auto slice = node.attributes<ops::Slice>();
-    picks = slice.step > 1 && is_innermost(node, slice.axis);
-  }
+  if (node.op != &ops::slice) return {};
+  const auto slice = node.attributes<ops::Slice>();
+  const bool picks = slice.step > 1 && is_innermost(node, slice.axis);
   return picks ? "16-bit elements that are not adjacent are loaded one by one" : "";
 }
-// Whether tensors are joined along the innermost dim, by single elements or by longer parts.
-bool joins(const Node& node, bool single_elements) {
-  if (node.op != &ops::concat || !is_innermost(node, node.attributes<ops::Axis>().axis)) return false;
-  return (node.operand_type(0).shape.back() == Dim(1)) == single_elements;
-}
 std::string joins_single_integers(const Node& node, const Target&) {
-  if (!joins(node, true)) return {};
+  if (node.op != &ops::concat || !is_innermost(node, node.attributes<ops::Axis>().axis)) return {};
+  if (node.operand_type(0).shape.back() != Dim(1)) return {};
   const DType dtype = node.results[0]->type.dtype;
   return dtype == DType::kI32 || dtype == DType::kI64 ? "integers are joined one by one" : "";
 }
 double peer_rate_of_joined_integers(const Node& node, const Target&) {
   return node.results[0]->type.dtype == DType::kI32 ? 2.3 : 1.69;
 }
-std::string joins_rows_of_halves(const Node& node, const Target&) {
-  return joins(node, false) && makes_halves(node) ? "rows of 16-bit elements are joined under masks" : "";
-}
-
 // Squares of bf16 overflow f32: they are summed in f64.
 std::string sums_squares_in_f64(const Node& node, const Target&) {
   const bool applies = node.op == &ops::norm && node.results[0]->type.dtype == DType::kBF16;
@@ -243,11 +229,6 @@ std::string sums_rows_of_bf16(const Node& node, const Target&) {
   if (!is_innermost(node, node.attributes<ops::Axis>().axis)) return {};
   return "running sums of bf16 are rounded one after the other";
 }
-std::string zeroes_triangle(const Node& node, const Target&) {
-  const bool applies = node.op == &ops::triangle && is_floating(node.results[0]->type.dtype);
-  return applies ? "the elements that become zero are computed like the others" : "";
-}
-
 // Functions whose code takes longer than the peer's: elements per microsecond of each; 0: as fast as the
 // peer.
 struct Rates {
@@ -268,11 +249,11 @@ constexpr Function kFunctions[] = {
     {.op = &ops::exp, .wide = {1260, 1560}},
     {.op = &ops::exp2, .half = {1840, 2330}, .single = {2110, 2720}},
     {.op = &ops::log, .single = {2440, 3290}, .wide = {875, 1130}},
-    {.op = &ops::log2, .half = {393, 1280}, .single = {410, 2890}, .wide = {444, 1090}},
-    {.op = &ops::log10, .half = {275, 1320}, .single = {268, 2700}, .wide = {280, 1100}},
+    {.op = &ops::log2, .half = {820, 1280}, .single = {855, 2890}, .wide = {940, 1090}},
+    {.op = &ops::log10, .half = {750, 1320}, .single = {815, 2700}, .wide = {454, 1100}},
     {.op = &ops::erf, .wide = {450, 758}},
     {.op = &ops::erfc, .half = {183, 287}, .single = {171, 1625}, .wide = {186, 632}},
-    {.op = &ops::power, .half = {217, 316}, .single = {237, 357}},
+    {.op = &ops::power, .single = {310, 357}},
     {.op = &ops::remainder, .half = {365, 488}, .single = {430, 610}},
     {.op = &ops::modulo, .half = {360, 430}, .single = {385, 520}},
     {.op = &ops::square_root, .wide = {947, 1495}},
@@ -325,14 +306,12 @@ constexpr Row kRows[] = {
     {searches_lines_of_any_length, rate<14>, rate<40>},
     {picks_halves, rate<1450>, rate<2350>},
     {joins_single_integers, rate<1330>, peer_rate_of_joined_integers},
-    {joins_rows_of_halves, rate<5825>, rate<8000>},
     {sums_squares_in_f64, rate<7020>, rate<10350>},
     {accumulates_rows, rate<240>, rate<710>},
     {multiplies_rows_of_halves, rate<295>, rate<440>},
     {sums_rows_of_bf16, rate<655>, rate<785>},
     {transforms<true>, rate<510>, rate<1080>},
     {transforms<false>, rate<245>, rate<520>},
-    {zeroes_triangle, rate<3300>, rate<5700>, 0.75},  // half of the operand
     {computes_slowly, own_rate_of_function, peer_rate_of_function},
     {has_slower_routine, own_rate_of_routine, peer_rate_of_routine},
 };
@@ -356,7 +335,7 @@ Support judge_speed(const Node& node, const SymbolValues& sizes, const Target& t
     const double work = loop_steps(node, sizes),
                  moved = node.op->lower == nullptr ? 0 : moving_time(moved_bytes(node, sizes));
     const double own = std::max(work / row.own_rate(node, target), moved);
-    const double peer = std::max(work / row.peer_rate(node, target), row.peer_bytes * moved);
+    const double peer = std::max(work / row.peer_rate(node, target), moved);
     if (own < kNotable * peer || own < peer + kPeerCall) return {};
     return {Support::Answer::kSlow, std::move(reason), own, peer + kPeerCall};
   }

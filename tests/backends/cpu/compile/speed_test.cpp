@@ -9,6 +9,7 @@
 #include "backends/cpu/compile/backend.h"
 #include "backends/cpu/compile/passes.h"
 #include "ops/axis.h"
+#include "ops/concat.h"
 #include "ops/convolution.h"
 #include "ops/grid_sample.h"
 #include "ops/linear_algebra.h"
@@ -215,29 +216,16 @@ TEST(Speed, Functions) {
   EXPECT_EQ(answer(ops::exp, DType::kF32, 1000000), Answer::kFast);
 }
 
-TEST(Speed, JoinedRows) {
-  const auto answer = [](DType dtype, int64_t columns, int64_t axis) {
+TEST(Speed, MovesAlongRows) {
+  for (const DType dtype : {DType::kBF16, DType::kF16, DType::kF32, DType::kI64}) {
     Graph graph;
-    Value* x = graph.add_input("x", tensor(dtype, {4096, columns}));
-    return judge_speed(*graph.add(ops::concat, {x, x}, ops::Axis{axis}), {}, Target{}).answer;
-  };
-  for (const DType dtype : {DType::kBF16, DType::kF16}) {
-    EXPECT_EQ(answer(dtype, 256, 1), Answer::kSlow);
-    EXPECT_EQ(answer(dtype, 256, 0), Answer::kFast);
+    Value* x = graph.add_input("x", tensor(dtype, {4096, 256}));
+    const Node* moves[] = {
+        graph.add(ops::concat, {x, x}, ops::Axis{1}), graph.add(ops::flip, {x}, ops::Axes{{1}}),
+        graph.add(ops::roll, {x}, ops::Roll{1, 7}), graph.add(ops::triangle, {x}, ops::Triangle{})};
+    for (const Node* node : moves)
+      EXPECT_EQ(judge_speed(*node, {}, Target{}).answer, Answer::kFast) << node->op->name << name(dtype);
   }
-  EXPECT_EQ(answer(DType::kF32, 256, 1), Answer::kFast);
-  EXPECT_EQ(answer(DType::kI64, 256, 1), Answer::kFast);
-}
-
-TEST(Speed, TrianglesOfFloats) {
-  const auto answer = [](DType dtype) {
-    Graph graph;
-    const Node* node =
-        graph.add(ops::triangle, {graph.add_input("x", tensor(dtype, {128, 3072}))}, ops::Triangle{});
-    return judge_speed(*node, {}, Target{}).answer;
-  };
-  EXPECT_EQ(answer(DType::kF32), Answer::kSlow);
-  EXPECT_EQ(answer(DType::kI64), Answer::kFast);
 }
 
 TEST(Speed, NormsOfRowsOfBF16) {

@@ -245,6 +245,8 @@ llvm::Value* ExpressionEmitter::both(llvm::Value* guard, llvm::Value* condition)
 
 llvm::Value* ExpressionEmitter::emit_select(const Node& node, llvm::Value* guard) {
   llvm::Value* condition = emit(node.operands[0], guard);
+  if (const auto* known = llvm::dyn_cast<llvm::ConstantInt>(condition))
+    return emit(node.operands[known->isOne() ? 1 : 2], guard);
   const auto arm = [&](const Expr& expression, bool negated) {
     if (!is_guarded(expression)) return emit(expression);
     return emit(expression, both(guard, negated ? builder_.CreateNot(condition) : condition));

@@ -7,6 +7,7 @@
 #include "backends/cpu/compile/llvm/dim_emitter.h"
 #include "backends/cpu/compile/llvm/scope.h"
 #include "backends/cpu/compile/llvm/stage_emitter.h"
+#include "backends/cpu/compile/prepare/row_breaks.h"
 #include "loops/expand_math.h"
 #include "loops/interpreter.h"
 #include "loops/rewrite.h"
@@ -32,6 +33,7 @@ class KernelEmitter {
         plan_(prepared.lanes),
         rows_(prepared.rows),
         groups_(prepared.groups),
+        breaks_(row_breaks(kernel, prepared.lanes)),
         whole_range_(prepared.whole_range),
         frame_{.builder = builder_, .kernel = kernel, .ranges = all_ranges(kernel)} {}
 
@@ -162,9 +164,35 @@ class KernelEmitter {
     }
     row.lane_variable = plan_.variable;
     row.order.push_back(plan_.variable);
+    llvm::Value* start = first;
+    for (size_t part = 0; part <= breaks_.size(); ++part) {
+      llvm::Value* stop = last;
+      if (part < breaks_.size()) stop = clamped(ScopeEmitter(frame_, row).dim(breaks_[part].at), start, last);
+      Scope inside = row;
+      for (size_t i = 0; i < breaks_.size(); ++i) {
+        for (const auto& [condition, holds_before] : breaks_[i].conditions)
+          inside.memo[{condition, nullptr}] = builder_.getInt1(holds_before == (part <= i));
+      }
+      run_part(inside, start, stop);
+      start = stop;
+    }
+  }
+
+  llvm::Value* clamped(llvm::Value* value, llvm::Value* low, llvm::Value* high) {
+    const auto* known = llvm::dyn_cast<llvm::ConstantInt>(value);
+    const auto* lowest = llvm::dyn_cast<llvm::ConstantInt>(low);
+    const auto* highest = llvm::dyn_cast<llvm::ConstantInt>(high);
+    if (known != nullptr && lowest != nullptr && highest != nullptr)  // rows of few blocks are straight code
+      return builder_.getInt64(static_cast<uint64_t>(
+          std::clamp(known->getSExtValue(), lowest->getSExtValue(), highest->getSExtValue())));
+    return builder_.CreateBinaryIntrinsic(
+        llvm::Intrinsic::smin, builder_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, value, low), high);
+  }
+
+  void run_part(Scope& part, llvm::Value* first, llvm::Value* last) {
     const auto run_lanes = [&](int lanes, bool masked) {
       return [&, lanes, masked](llvm::Value* index) {
-        Scope block = row;
+        Scope block = part;
         block.values[plan_.variable] = index;
         block.lanes = lanes;
         if (masked) block.mask = first_lanes(builder_, builder_.CreateSub(last, index), lanes);
@@ -195,7 +223,11 @@ class KernelEmitter {
   // No tail loop if both grain and row length are multiples of the vector length.
   bool has_tail() const {
     const auto row = kernel_.parallel.back().extent.constant();
-    return !row || *row % plan_.lanes != 0 || plan_.grain % plan_.lanes != 0;
+    const auto splits_vector = [&](const RowBreak& each) {
+      return each.at.constant().value_or(1) % plan_.lanes != 0;
+    };
+    return !row || *row % plan_.lanes != 0 || plan_.grain % plan_.lanes != 0 ||
+           std::ranges::any_of(breaks_, splits_vector);
   }
 
   void run_stages(Scope& scope) {
@@ -214,6 +246,7 @@ class KernelEmitter {
   const LanePlan& plan_;
   const RowPlan& rows_;
   const std::vector<std::vector<int>>& groups_;
+  const std::vector<RowBreak> breaks_;
   const bool whole_range_;
   KernelFrame frame_;
 };

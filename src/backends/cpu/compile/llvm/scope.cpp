@@ -149,6 +149,11 @@ llvm::Value* ScopeEmitter::load(const ExprNode& node, llvm::Value* guard) {
   const auto stride = lane_stride(offset);
   if (stride == Dim(1))
     return load_lanes(builder_, stored, address(data, ordered_sum(offset), stored), scope_.lanes, mask);
+  if (stride == Dim(-1)) {
+    llvm::Value* last = address(data, ordered_sum(offset - Dim(scope_.lanes - 1)), stored);
+    mask = mask == nullptr ? nullptr : builder_.CreateVectorReverse(mask);
+    return builder_.CreateVectorReverse(load_lanes(builder_, stored, last, scope_.lanes, mask));
+  }
   const bool is_small =
       stride && stride->is_constant() && *stride->constant() > 1 && *stride->constant() <= kSmallStride;
   if (is_small && mask == nullptr && bit_width(stored) >= 32) {
