@@ -106,7 +106,12 @@ def _convolutions() -> Iterable[Case]:
     yield from _layer(
         "conv 1x1 64-256 56", lambda: nn.Conv2d(64, 256, 1), 1, 64, 56, 56, dtypes=("f32", "bf16")
     )
-    yield from _layer("conv 7x7 s2 3-64 224", lambda: nn.Conv2d(3, 64, 7, 2, 3), 1, 3, 224, 224)
+    yield from _layer(
+        "conv 7x7 s2 3-64 224", lambda: nn.Conv2d(3, 64, 7, 2, 3), 1, 3, 224, 224, dtypes=("f32", "bf16")
+    )
+    yield from _layer(
+        "conv 16x16 s16 3-768 224", lambda: nn.Conv2d(3, 768, 16, 16), 1, 3, 224, 224, dtypes=("f32", "bf16")
+    )
     yield from _layer("conv1d 5 256 200", lambda: nn.Conv1d(256, 256, 5, padding=2), 1, 256, 200)
     for channels, groups, size in ((128, 32, 56), (256, 32, 28), (512, 32, 14), (64, 2, 56), (96, 24, 28)):
         yield from _layer(f"conv 3x3 {channels}/{groups} {size}",
@@ -172,13 +177,20 @@ def _images() -> Iterable[Case]:
     yield from _call(
         "bilinear 64 28-56", resized("bilinear", 56, False), (1, 64, 28, 28), dtypes=("f32", "bf16")
     )
-    yield from _call("bilinear align 256 14-56", resized("bilinear", 56, True), (1, 256, 14, 14))
+    yield from _call(
+        "bilinear align 256 14-56", resized("bilinear", 56, True), (1, 256, 14, 14), dtypes=("f32", "bf16")
+    )
+    yield from _call(
+        "bilinear 16 16-32", resized("bilinear", 32, False), (1, 16, 16, 16), dtypes=("f32", "bf16")
+    )
     yield from _call("bilinear 21 64-512", resized("bilinear", 512, False), (1, 21, 64, 64))
     yield from _call("bicubic 3 64-128", resized("bicubic", 128, False), (1, 3, 64, 64))
     yield from _call("nearest 64 28-56", resized("nearest", 56), (1, 64, 28, 28))
     yield from _call("nearest 64 28-50", resized("nearest", 50), (1, 64, 28, 28))
-    yield _with("grid_sample 64 56 f32", lambda x, g: functional.grid_sample(x, g, align_corners=False),
-                lambda: (torch.randn(1, 64, 56, 56), torch.rand(1, 56, 56, 2) * 2 - 1))  # fmt: skip
+    for dtype in ("f32", "bf16"):
+        kind = FLOATS[dtype]
+        yield _with(f"grid_sample 64 56 {dtype}", lambda x, g: functional.grid_sample(x, g, align_corners=False),
+                    lambda kind=kind: (torch.randn(1, 64, 56, 56).to(kind), (torch.rand(1, 56, 56, 2) * 2 - 1).to(kind)))  # fmt: skip
     yield from _layer("max_pool 3 s2 64 112", lambda: nn.MaxPool2d(3, 2, 1), 1, 64, 112, 112)
     yield from _layer("avg_pool 2 64 56", lambda: nn.AvgPool2d(2), 1, 64, 56, 56)
     yield from _layer("adaptive_avg_pool 7 512 14", lambda: nn.AdaptiveAvgPool2d(7), 1, 512, 14, 14)

@@ -88,7 +88,8 @@ def test_integers(rows: int, columns: int, depth: int) -> None:
 
 @pytest.mark.parametrize(
     ("channels", "columns", "size", "window", "stride"),
-    [(4, 20, 9, 3, 1), (16, 33, 12, 3, 2), (32, 64, 14, 1, 1), (34, 48, 11, 3, 1), (64, 96, 8, 5, 1), (2, 8, 17, 7, 2)],
+    [(4, 20, 9, 3, 1), (16, 33, 12, 3, 2), (32, 64, 14, 1, 1), (34, 48, 11, 3, 1), (64, 96, 8, 5, 1), (2, 8, 17, 7, 2),
+     (3, 16, 17, 7, 2), (3, 32, 16, 4, 4), (1, 8, 9, 3, 1), (33, 20, 7, 3, 1)],
 )  # fmt: skip
 def test_convolution(channels: int, columns: int, size: int, window: int, stride: int) -> None:
     module = nn.Conv2d(channels, columns, window, stride, padding=window // 2).bfloat16()

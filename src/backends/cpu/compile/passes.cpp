@@ -42,6 +42,7 @@ bool has_template_of_products(const Node& node) {
 
 std::vector<Pass> own_passes(const Target& target) {
   const auto dtype = [target](const Node& contraction) { return fastest_dtype(contraction, target); };
+  const auto channels = [target](const Node& convolution) { return channel_multiple(convolution, target); };
   const auto multiplies = [target](const Node& contraction) {
     return has_integer_template(contraction, target);
   };
@@ -61,6 +62,12 @@ std::vector<Pass> own_passes(const Target& target) {
        .minimum_level = 3,
        .changes_rounding = true,
        .why = "before widen_contractions: products of halves by such weights are computed in f32"},
+      {.name = "pad_channels",
+       .stage = Stage::kAdapt,
+       .run = [=](Graph graph,
+                  Rewrites& rewrites) { return pad_channels(std::move(graph), channels, rewrites); },
+       .minimum_level = 3,
+       .why = "before widen_contractions: images of three channels are multiplied as pairs of bf16, too"},
       {.name = "widen_contractions",
        .stage = Stage::kAdapt,
        .run = [=](Graph graph,

@@ -183,6 +183,17 @@ bool has_integer_template(const Node& node, const Target& target, int64_t multip
   return window && supports_convolution(types, *window, features).yes;
 }
 
+int64_t channel_multiple(const Node& convolution, const Target& target) {
+  std::vector<TensorType> types = operand_types(convolution);
+  const CpuFeatures features = features_of(target);
+  const DType dtype = types[0].dtype;
+  if (!is_half(dtype) || !has_tiles(dtype, types[1].dtype, features)) return 1;
+  const int64_t group = choose_tile(0, features, dtype, types[1].dtype).group();
+  for (TensorType* type : {&types[0], &types[1]})
+    type->shape[1] = core::ceil_divide(type->shape[1], group) * Dim(group);
+  return supports_convolution(types, convolution.attributes<ops::Convolution>(), features).yes ? group : 1;
+}
+
 const KernelTemplate* find_ready_template(const Node& node, const Target& target) {
   const KernelTemplate* kernel_template = find_template(*node.op);
   if (kernel_template == nullptr || !kernel_template->supports(node, target).yes) return nullptr;

@@ -53,6 +53,10 @@ bool has_template_of(const Node& node, DType dtype, const Target& target);
 // convolution, of integers or of floats, whose channels or depth are padded to a multiple.
 bool has_integer_template(const Node& node, const Target& target, int64_t multiple = 1);
 
+// Of which number the channels of a convolution of halves must be a multiple, so that they are multiplied
+// without conversion; 1: they are, or no channels would help.
+int64_t channel_multiple(const Node& convolution, const Target& target);
+
 // The kernel template for `node` in its current form: null if there is none, if none supports it, or if its
 // operands and results do not have the requested layouts.
 const KernelTemplate* find_ready_template(const Node& node, const Target& target);
