@@ -167,6 +167,7 @@ POSITIONS: dict[str, Callable[..., Any]] = {
     "index_copy": lambda x, y: x.index_copy(0, torch.arange(y.shape[0]), y),
     "index_select": lambda x, y: x.index_select(0, torch.arange(y.shape[0])) + 1,
     "as_strided": lambda x, y: torch.as_strided(x + 0, (y.shape[0], 2), (3, 1)) + 1,
+    "as_strided_scatter": lambda x, y: torch.as_strided_scatter(x + 0, y[:, :2], (y.shape[0], 2), (3, 1)) + 1,
     "tril": lambda x, y: x.tril() + 1,
     "top_k": lambda x, y: x.topk(4, 0)[0] + 1,
     "arange": lambda x, y: torch.arange(x.shape[0] - y.shape[0]) + 1,

@@ -83,6 +83,16 @@ def chunks_of_turned_memory(x: torch.Tensor) -> tuple:
         part.as_strided((4, 4), (4, 1)), turned.as_strided((0, 3), (9, 1))  # fmt: skip
 
 
+def writes_into_turned_memory(x: torch.Tensor) -> tuple:
+    turned = (x * 2).permute(2, 0, 1)
+    return (
+        torch.as_strided_scatter(turned, x[:1, :2] + 1, (1, 2, 2), (3, 4, 1)),
+        torch.as_strided_scatter(x + 0, x[0, 0], (2,), (5,), 1),
+        torch.as_strided_scatter(x + 0, x[0, 0, 0] * 3, (), (), 7),
+        torch.as_strided_scatter(x + 0, x[:0, 0], (0, 2), (9, 1)),
+    )
+
+
 def repeats_that_are_data(x: torch.Tensor) -> tuple:
     counts = torch.tensor([2, 0, 1, 4])
     return (
@@ -131,6 +141,7 @@ def few_terms(x: torch.Tensor) -> torch.Tensor:
     "function",
     [
         chunks_of_turned_memory,
+        writes_into_turned_memory,
         repeats_that_are_data,
         distances_of_a_batch,
         few_terms,

@@ -116,8 +116,13 @@ std::optional<std::vector<int64_t>> memory_order(const TensorMeta& meta) {
   std::ranges::stable_sort(order, std::greater(), stride);
   return is_dense(meta, order) ? std::optional(order) : std::nullopt;
 }
-// For tensors that are dense in memory.
-void as_strided(Call& call) {
+// A tensor that is dense in memory as one line of its elements there, and the places of a view by strides.
+struct StridedView {
+  std::vector<int64_t> order;  // of the dims in memory
+  Shape shape;                 // of the tensor in that order
+  core::Value *line, *places;
+};
+StridedView strided_view(Call& call) {
   core::Value* x = call.tensor("self");
   const auto order = memory_order(call.tensor_meta("self"));
   if (!order) call.refuse("strides over memory that is not dense");
@@ -138,19 +143,33 @@ void as_strided(Call& call) {
                    either(at_most(beyond, elements), compare(Predicate::Kind::kEqual, product(size), 0)),
                    "as_strided");
   }
-  core::Value* place = size_scalar(call.graph(), offset, DType::kI64);
+  core::Value* places = size_scalar(call.graph(), offset, DType::kI64);
   for (size_t i = 0; i < size.size(); ++i) {
     Shape along(size.size(), 1);
     along[i] = size[i];
-    place = emit(call, ops::add, {place, reshaped(call, counting(call, size[i], stride[i]), along)});
+    places = emit(call, ops::add, {places, reshaped(call, counting(call, size[i], stride[i]), along)});
   }
-  core::Value* flat = reshaped(call, x, {element_count(x->type)});
-  call.give(emit(call, ops::take, {flat, place}, ops::Axis{0}));
+  return {*order, x->type.shape, reshaped(call, x, {elements}), places};
+}
+void as_strided(Call& call) {
+  const StridedView view = strided_view(call);
+  call.give(emit(call, ops::take, {view.line, view.places}, ops::Axis{0}));
+}
+// Where places repeat, one of the values is written, as in torch.
+void as_strided_scatter(Call& call) {
+  const StridedView view = strided_view(call);
+  const Dim count = element_count(view.places->type);
+  core::Value* source = converted(call.graph(), call.tensor("src"), view.line->type.dtype);
+  core::Value* written =
+      emit(call, ops::scatter,
+           {view.line, reshaped(call, view.places, {count}), reshaped(call, source, {count})}, ops::Axis{0});
+  call.give(transposed(call, reshaped(call, written, view.shape), inverse_order(view.order)));
 }
 
 constexpr Converter kStridedConverters[] = {
     {"aten.as_strided.default", as_strided},
     {"aten.as_strided_copy.default", as_strided},
+    {"aten.as_strided_scatter.default", as_strided_scatter},
     {"aten.diagonal.default", diagonal},
     {"aten.diagonal_copy.default", diagonal},
     {"aten.diagonal_scatter.default", diagonal_scatter},
