@@ -10,6 +10,7 @@ namespace ingot::core::ops {
 namespace {
 
 constexpr Operand kMatrixOperands[] = {{"x", DTypeSet::kFloating}};
+constexpr Operand kComplexMatrixOperands[] = {{"re", DTypeSet::kFloating}, {"im", DTypeSet::kFloating}};
 constexpr Operand kReflectionOperands[] = {{"x", DTypeSet::kFloating}, {"scales", DTypeSet::kFloating}};
 constexpr Operand kPivotOperands[] = {{"lu", DTypeSet::kFloating}, {"pivots", DTypeSet::kIndex}};
 constexpr Operand kSolveOperands[] = {{"a", DTypeSet::kFloating}, {"b", DTypeSet::kFloating}};
@@ -83,6 +84,19 @@ Types infer_symmetric_eigen(const Node& node) {
   if (!node.attributes<SymmetricEigen>().vectors) return {x.same({x.rows})};
   return {x.same({x.rows}), x.same({x.rows, x.rows})};
 }
+// The parts of the values, then those of the vectors.
+Types eigen_types(const Node& node) {
+  const MatrixType x(node);
+  x.require_square(node);
+  const TensorType values = x.same({x.rows}), vectors = x.same({x.rows, x.rows});
+  if (!node.attributes<Eigen>().vectors) return {values, values};
+  return {values, values, vectors, vectors};
+}
+Types infer_complex_eigen(const Node& node) {
+  require_same_dtype(node);
+  require_shape(node, 1, node.operand_type(0).shape);
+  return eigen_types(node);
+}
 Types infer_singular_values(const Node& node) {
   const MatrixType x(node);
   const Dim small = x.smaller();
@@ -114,6 +128,14 @@ Samples householder_product_samples() { return {sample({f32({batch(), 4, 3}), f3
 Samples symmetric_eigen_samples() {
   return {sample({f32({batch(), 1, 1})}, SymmetricEigen{true, true}),
           sample({f32({2, 3, 3})}, SymmetricEigen{false, false})};
+}
+// Of one element, and of values alone: the order of several is not defined.
+Samples eigen_samples() {
+  return {sample({f32({batch(), 1, 1})}, Eigen{true}), sample({f32({2, 1, 1})}, Eigen{false})};
+}
+Samples complex_eigen_samples() {
+  return {sample({f32({batch(), 1, 1}), f32({batch(), 1, 1})}, Eigen{true}),
+          sample({f32({2, 1, 1}), f32({2, 1, 1})}, Eigen{false})};
 }
 Samples singular_values_samples() {
   return {sample({f32({batch(), 1, 1}, 1, 2)}, SingularValues{true, true}),
@@ -174,6 +196,22 @@ constinit const Op symmetric_eigen = {
     .infer = infer_symmetric_eigen,
     .routine = "symmetric_eigen",
     .samples = symmetric_eigen_samples};
+constinit const Op eigen = {
+    .name = "eigen",
+    .summary =
+        "the eigenvalues of real matrices, and their vectors as columns: the real parts, the imaginary parts",
+    .operands = kMatrixOperands,
+    .attributes = attribute_schema<Eigen>(),
+    .infer = eigen_types,
+    .routine = "eigen",
+    .samples = eigen_samples};
+constinit const Op complex_eigen = {.name = "complex_eigen",
+                                    .summary = "eigen of complex matrices",
+                                    .operands = kComplexMatrixOperands,
+                                    .attributes = attribute_schema<Eigen>(),
+                                    .infer = infer_complex_eigen,
+                                    .routine = "complex_eigen",
+                                    .samples = complex_eigen_samples};
 constinit const Op singular_values = {.name = "singular_values",
                                       .summary = "u, s and vh of x = u diag(s) vh; s is descending",
                                       .operands = kMatrixOperands,

@@ -18,6 +18,11 @@ struct SymmetricEigen {  // `upper`: the triangle that is read; without `vectors
   }
 };
 
+struct Eigen {  // without `vectors` there are values only
+  bool vectors = true;
+  static constexpr auto fields() { return std::tuple{Field{"vectors", &Eigen::vectors}}; }
+};
+
 struct TriangularSolve {  // `unit`: the diagonal counts as ones
   bool upper = false;
   bool unit = false;

@@ -194,6 +194,19 @@ def test_options_of_short_time_transforms(options: dict, shape: tuple[int, ...])
     assert_accurate(module(x), model(x), model(x.double()))
 
 
+@pytest.mark.filterwarnings("ignore:stft with return_complex=False")
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("shape", [(500,), (3, 500)])
+def test_short_time_transforms_as_reals(shape: tuple[int, ...], dtype: torch.dtype) -> None:
+    class Model(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.stft(x, 64, window=torch.hann_window(64, dtype=x.dtype), return_complex=False) * 2
+
+    x, model = seeded(*shape).to(dtype), Model()
+    module = ingot.compile(model, inputs=[x], require_full_compilation=True, check_speed=False)
+    assert_accurate(module(x), model(x), model(x.double()))
+
+
 def test_the_inverse_of_short_time_transforms() -> None:
     window = torch.hann_window(64)
 

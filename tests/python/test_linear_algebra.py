@@ -152,6 +152,43 @@ def test_matrices_that_are_not_finite() -> None:
     assert values[1].isfinite().all()
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.complex64, torch.complex128])
+@pytest.mark.parametrize("shape", [(5, 5), (2, 3, 4, 4), (1, 1), (0, 3, 3), (2, 0, 0)])
+def test_eigenvalues_of_any_matrix(shape: tuple[int, ...], dtype: torch.dtype) -> None:
+    x = torch.randn(shape, dtype=dtype, generator=torch.Generator().manual_seed(1))
+
+    def function(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        return *linalg.eig(x), linalg.eigvals(x)
+
+    torch._dynamo.reset()
+    options = {"require_full_compilation": True, "check_speed": False}
+    values, vectors, alone = torch.compile(function, backend="ingot", fullgraph=True, options=options)(x)
+    expected = linalg.eig(x)
+    assert values.dtype == vectors.dtype == expected.eigenvectors.dtype
+    assert vectors.shape == expected.eigenvectors.shape
+    exact = x.to(vectors.dtype)
+    close = {"rtol": 1e-4, "atol": 1e-4} if dtype in (torch.float32, torch.complex64) else {}
+    torch.testing.assert_close(exact @ vectors, vectors * values.unsqueeze(-2), **close)
+    torch.testing.assert_close(sorted_by_parts(values), sorted_by_parts(expected.eigenvalues), **close)
+    torch.testing.assert_close(alone, values, **close)
+    torch.testing.assert_close(
+        torch.linalg.vector_norm(vectors, dim=-2), torch.ones_like(values.real), **close
+    )
+
+
+def sorted_by_parts(values: torch.Tensor) -> list[complex]:
+    lines = values.reshape(-1, max(1, values.shape[-1])).tolist()
+    return [z for line in lines for z in sorted(line, key=lambda z: (round(z.real, 3), z.imag))]
+
+
+def test_eigenvalues_of_a_matrix_that_is_not_finite() -> None:
+    x = seeded(2, 3, 3)
+    x[0, 0, 0] = torch.nan
+    values = in_engine(lambda x: torch.view_as_real(linalg.eigvals(x)), x)
+    assert values[0].isnan().all()
+    assert values[1].isfinite().all()
+
+
 def test_symbolic_sizes() -> None:
     class Solve(torch.nn.Module):
         def forward(self, x: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
