@@ -181,7 +181,7 @@ typedef struct ingot_value {
 } ingot_value;
 INGOT_API ingot_status* ingot_builder_value(ingot_builder* builder, const ingot_value* value, uint32_t* id);
 
-/* Arguments in prefix order: a list's `count` children follow it. */
+/* Arguments in prefix order: a list's `count` children follow it, and the two parts of a complex number. */
 typedef enum ingot_argument_kind {
   INGOT_ARGUMENT_NONE = 0,
   INGOT_ARGUMENT_VALUE = 1 /* integer: value id */,
@@ -192,7 +192,8 @@ typedef enum ingot_argument_kind {
   INGOT_ARGUMENT_DTYPE = 6 /* integer */,
   INGOT_ARGUMENT_DEVICE = 7 /* text */,
   INGOT_ARGUMENT_LIST = 8,
-  INGOT_ARGUMENT_GRAPH = 9 /* integer: id given by ingot_builder_end_graph */
+  INGOT_ARGUMENT_GRAPH = 9 /* integer: id given by ingot_builder_end_graph */,
+  INGOT_ARGUMENT_COMPLEX = 10 /* followed by its real and imaginary part, each INGOT_ARGUMENT_FLOAT */
 } ingot_argument_kind;
 typedef struct ingot_argument {
   const char* name; /* the schema's name; "" for positional ones, which are named by the schema */

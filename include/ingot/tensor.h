@@ -6,6 +6,7 @@
 #if INGOT_HAS_CPP20
 
 #include <algorithm>
+#include <complex>
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
@@ -57,8 +58,9 @@ constexpr int bit_width(DType dtype) {
 template <typename T>
 constexpr DType dtype_of() {
   constexpr auto is_one_of = []<typename... Known>() { return (std::is_same_v<T, Known> || ...); };
-  static_assert(is_one_of.template operator()<bool, uint8_t, int8_t, int16_t, int32_t, int64_t, uint16_t,
-                                              uint32_t, uint64_t, Float16, BFloat16, float, double>(),
+  static_assert(is_one_of.template
+                operator()<bool, uint8_t, int8_t, int16_t, int32_t, int64_t, uint16_t, uint32_t, uint64_t,
+                           Float16, BFloat16, float, double, std::complex<float>, std::complex<double>>(),
                 "this C++ type is not the element type of any dtype");
   if constexpr (std::is_same_v<T, bool>) return DType::kBool;
   if constexpr (std::is_same_v<T, uint8_t>) return DType::kU8;
@@ -73,6 +75,8 @@ constexpr DType dtype_of() {
   if constexpr (std::is_same_v<T, BFloat16>) return DType::kBF16;
   if constexpr (std::is_same_v<T, float>) return DType::kF32;
   if constexpr (std::is_same_v<T, double>) return DType::kF64;
+  if constexpr (std::is_same_v<T, std::complex<float>>) return DType::kC64;
+  if constexpr (std::is_same_v<T, std::complex<double>>) return DType::kC128;
 }
 
 // A tensor: memory, dtype, sizes and strides. It either borrows memory that the caller keeps alive, or shares
@@ -144,7 +148,7 @@ class Tensor {
   }
 
   // The elements of a dense tensor in row-major order. T, or const T, must be the type of the dtype
-  // (`dtype_of`); elements of dtypes without a C++ type (i4, e4m3, c64 ...) are at `data()`. INGOT-U019
+  // (`dtype_of`); elements of dtypes without a C++ type (i4, e4m3 ...) are at `data()`. INGOT-U019
   // otherwise.
   template <typename T>
   std::span<T> values() const {

@@ -141,6 +141,14 @@ bool is_read_only(const ExchangeApi& api, nb::handle object) {
   return answer;
 }
 
+// The answer of a method without arguments; false if the object has no such method.
+bool answers_yes(nb::handle object, PyObject* method) {
+  PyObject* answer = PyObject_CallMethodObjArgs(object.ptr(), method, nullptr);
+  if (answer == nullptr) PyErr_Clear();
+  Py_XDECREF(answer);
+  return answer == Py_True;
+}
+
 void raise_allocation_error(void*, const char*, const char* message) {
   PyErr_SetString(PyExc_MemoryError, message);
 }
@@ -213,14 +221,24 @@ void bump_version(nb::handle object) {
   Py_DECREF(answer);
 }
 
-void refuse_lazy_negation(nb::handle object, const char* what) {
-  if (exchange_api(Py_TYPE(object.ptr())) == nullptr) return;
-  static PyObject* const name = PyUnicode_InternFromString("is_neg");
-  PyObject* answer = PyObject_CallMethodObjArgs(object.ptr(), name, nullptr);
-  if (answer == nullptr) return PyErr_Clear();  // not torch
-  const bool is_negated = answer == Py_True;
-  Py_DECREF(answer);
-  if (is_negated) refuse(what, "the tensor is a lazy negation; call .resolve_neg() first");
+nb::object resolved(nb::handle object, const ArrayView& view) {
+  if (exchange_api(Py_TYPE(object.ptr())) == nullptr) return {};
+  static PyObject* const is_neg = PyUnicode_InternFromString("is_neg");
+  static PyObject* const is_conj = PyUnicode_InternFromString("is_conj");
+  const bool is_complex = view.tensor.dtype == INGOT_C64 || view.tensor.dtype == INGOT_C128;
+  const bool is_negated = answers_yes(object, is_neg),
+             is_conjugated = is_complex && answers_yes(object, is_conj);
+  if (!is_negated && !is_conjugated) return {};
+  nb::object plain = nb::borrow(object);
+  if (is_conjugated) plain = plain.attr("resolve_conj")();
+  return is_negated ? plain.attr("resolve_neg")() : plain;
+}
+
+void refuse_lazy(nb::handle object, const ArrayView& view, const char* what) {
+  if (resolved(object, view).is_valid())
+    refuse(what,
+           "the model updates it in place, but it is a lazy negation or conjugate; call .resolve_neg() or "
+           ".resolve_conj() first");
 }
 
 void* current_stream(nb::handle tensor, int32_t gpu) {

@@ -49,9 +49,11 @@ void view_updated_array(nb::handle object, ArrayView& view, const char* what);
 // arrays.
 void bump_version(nb::handle object);
 
-// Raises ingot.UserError for a tensor whose memory holds the negated values (torch's neg bit): DLPack does
-// not expose it.
-void refuse_lazy_negation(nb::handle object, const char* what);
+// A tensor of torch whose memory holds its values, for one whose memory holds the negated or conjugated ones
+// (torch's neg and conj bits, which DLPack does not expose); null for all others. `view`: of `object`.
+nb::object resolved(nb::handle object, const ArrayView& view);
+// The same for an argument that the call writes: raises ingot.UserError in place of returning another tensor.
+void refuse_lazy(nb::handle object, const ArrayView& view, const char* what);
 
 // The current stream of the tensor's framework on that GPU; never null.
 void* current_stream(nb::handle tensor, int32_t gpu);

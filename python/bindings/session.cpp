@@ -125,13 +125,16 @@ nb::list Session::run(std::span<const nb::handle> inputs, nb::handle like, std::
   const auto turn = take_turn();
   std::vector<ArrayView> views(inputs.size());
   std::vector<ingot_tensor> tensors(inputs.size());
+  std::vector<nb::object> kept;  // tensors in place of lazy ones
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (is_updated(i)) {
       view_updated_array(inputs[i], views[i], updated_[i].c_str());
+      refuse_lazy(inputs[i], views[i], updated_[i].c_str());
     } else {
       view_array(inputs[i], views[i], "input");
+      if (nb::object plain = resolved(inputs[i], views[i]); plain.is_valid())
+        view_array(kept.emplace_back(std::move(plain)), views[i], "input");
     }
-    refuse_lazy_negation(inputs[i], "input");
     tensors[i] = views[i].tensor;
   }
   const auto is_on_gpu = [](const ingot_tensor& tensor) { return tensor.device_type == INGOT_DEVICE_CUDA; };

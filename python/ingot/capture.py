@@ -214,6 +214,12 @@ class Capture:
             for item in value:
                 rows += self._flat(item)
             return rows
+        if isinstance(value, complex):
+            return [
+                (name, ArgumentKind.COMPLEX, 2, 0, 0.0, ""),
+                *self._flat(value.real),
+                *self._flat(value.imag),
+            ]
         return [(name, *_scalar(value))]
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 import torch
 from torch.fx import GraphModule, Node
 
-from ingot import _core, devices, one_program, pairs, ranks, refusals
+from ingot import _core, devices, one_program, ranks, refusals
 from ingot.capture import Capture, Input, Output, target_name
 from ingot.conditions import Conditions
 from ingot.errors import InternalError, UnsupportedError
@@ -75,7 +75,6 @@ def compile_graph(
         in_torch = {*refusals.by_choice(module, settings), *(leaving or {})}
         unified = one_program.unify(module, inputs, outputs, in_torch)
         inputs, settings = unified.inputs, one_program.settings_for(unified, settings)
-    pairs.split_at_boundary(module, inputs, mutated_names(outputs))
     settings = ranks.settings_for(module, devices.settings_for(module, inputs, settings))
     refused = {**refusals.by_choice(module, settings), **devices.refused(module, inputs, settings)}
     refused |= leaving or {}
@@ -83,7 +82,6 @@ def compile_graph(
     # A profile names the model's inputs; the sizes of a part follow from its symbols.
     options = {name: text for name, text in settings.compiler.items() if name != "shapes"}
     builder = PartBuilder(replace(settings, compiler=options), like, {})
-    aside: Refused = {}  # nodes that torch runs, but that are not the model's
     while True:
         capture = Capture(f"torch {torch.__version__}", groups=settings.groups)
         capture.graph(module, inputs, outputs)
@@ -91,13 +89,12 @@ def compile_graph(
         for name in unified.constants:
             capture.builder.other_name(name, "")
         capture.builder.check_options(settings.compiler)
-        in_parts = _complete(refused, module, outputs, capture, settings) or bool(aside)
-        aside |= {node: refused.pop(node) for node in list(refused) if pairs.is_added(node)}
+        in_parts = _complete(refused, module, outputs, capture, settings)
         if refused and settings.require_full_compilation:
             raise refusals.full_compilation_error(refused)
         try:
             if in_parts:
-                return _in_parts(module, inputs, outputs, refused, aside, capture, builder)
+                return _in_parts(module, inputs, outputs, refused, capture, builder)
             return _whole(module, capture, inputs, settings, like)
         except TooSlowError as error:
             refused |= error.nodes
@@ -106,7 +103,7 @@ def compile_graph(
         except (UnsupportedError, InternalError) as error:
             if isinstance(error, InternalError) and settings.require_full_compilation:
                 raise
-            refused |= _found_late(error, module, {**refused, **aside})
+            refused |= _found_late(error, module, refused)
 
 
 def mutated_names(outputs: Sequence[Output]) -> set[str | None]:
@@ -152,8 +149,8 @@ def _reported(
 ) -> tuple[ReportedNode, ...]:
     rows = []
     for node in nodes:
-        if target_name(node.target) == "_operator.getitem" or keeps_order(node) or pairs.is_added(node):
-            continue  # not a call of the model: selects one of several results, lays one out as in eager, or a pair
+        if target_name(node.target) == "_operator.getitem" or keeps_order(node):
+            continue  # not a call of the model: selects one of several results, or lays one out as in eager
         source = line_of(node)
         reason = refused.get(node) or (_reason_of_place(node) if refused else "")
         slowness = str(slow[node]) if slow and node in slow else ""
@@ -216,13 +213,12 @@ def _in_parts(
     inputs: Sequence[Input],
     outputs: Sequence[Output],
     refused: Refused,
-    aside: Refused,
     capture: Capture,
     builder: PartBuilder,
 ) -> Compiled:
-    """`capture`: of the whole module. `aside`: nodes for torch that are not reported."""
+    """`capture`: of the whole module."""
     lift_numbers(module)
-    graph, calls = split(module, partition(module, {*refused, *aside}, builder.settings))
+    graph, calls = split(module, partition(module, set(refused), builder.settings))
     placeholders = [node for node in graph.graph.nodes if node.op == "placeholder"]
     mutated = mutated_names(outputs)
     given = {node: what for node, what in zip(placeholders, inputs, strict=True) if what.name not in mutated}

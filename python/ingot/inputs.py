@@ -65,10 +65,11 @@ class Input:
             size if low == high else max(size, min(2, high))
             for size, low, high in zip(self.opt_shape, self.min_shape, self.max_shape, strict=True)
         ]
-        if not self.dtype.is_floating_point:
+        if not (self.dtype.is_floating_point or self.dtype.is_complex):
             return torch.zeros(sizes, dtype=self.dtype)
         generator = torch.Generator().manual_seed(0)
-        return torch.randn(sizes, generator=generator).to(self.dtype)
+        kind = torch.complex64 if self.dtype.is_complex else torch.float32
+        return torch.randn(sizes, generator=generator, dtype=kind).to(self.dtype)
 
     def dynamic_dims(self) -> dict[int, Any]:
         """torch.export's description of the dynamic axes; equal sizes become one symbol if the model requires it."""

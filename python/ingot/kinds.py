@@ -29,6 +29,7 @@ class ArgumentKind(IntEnum):
     DEVICE = 7
     LIST = 8
     GRAPH = 9
+    COMPLEX = 10
 
 
 class InputRole(IntEnum):

@@ -196,12 +196,8 @@ class CompiledModule(torch.nn.Module):
     @property
     def engine(self) -> Engine:
         if self._whole is None:
-            fallbacks = len(self.report.fallbacks)
-            torch_part = (
-                f"torch runs {fallbacks} of its nodes" if fallbacks else "its inputs or results are complex"
-            )
             raise UnsupportedError(
-                f"the program is not a single engine: {torch_part}",
+                f"the program is not a single engine: torch runs {len(self.report.fallbacks)} of its nodes",
                 code="INGOT-N002",
                 advice="print ingot.report(module), or build with require_full_compilation=True for the reasons",
             )

@@ -12,7 +12,6 @@ from torch.fx import Graph, GraphModule, Node
 from torch.fx.passes.split_module import split_module
 
 from ingot.capture import target_name
-from ingot.pairs import is_added
 from ingot.rank_numbers import consumer_of, copy_to_users, is_rank_number
 from ingot.settings import Settings
 from ingot.views import keeps_order
@@ -94,8 +93,7 @@ def partition(module: GraphModule, refused: Iterable[Node], settings: Settings) 
         _append(runs, place, [node])
     merged: list[tuple[Place, list[Node]]] = []
     for place, nodes in runs:
-        count = sum(not is_added(node) for node in nodes)
-        _append(merged, place if count >= max(1, settings.min_block_size) else Place.TORCH, nodes)
+        _append(merged, place if len(nodes) >= max(1, settings.min_block_size) else Place.TORCH, nodes)
     return [Part(place, tuple(nodes)) for place, nodes in merged]
 
 

@@ -87,10 +87,11 @@ def by_writes(module: GraphModule, refused: Refused) -> Refused:
 
 
 def writes_strided(module: GraphModule, outputs: Sequence[Output]) -> bool:
-    """Engines update dense memory in place; torch performs the graph's other mutations."""
+    """Engines update dense memory in place, of values as they are; torch performs the graph's other mutations."""
     mutated = {what.target for what in outputs if what.kind == OutputRole.INPUT_MUTATION}
     written = [node for node in module.graph.nodes if node.op == "placeholder" and node.name in mutated]
-    return not all(node.meta["val"].is_contiguous() for node in written)
+    values = [node.meta["val"] for node in written]
+    return not all(value.is_contiguous() and not value.is_conj() and not value.is_neg() for value in values)
 
 
 def full_compilation_error(refused: Refused) -> UnsupportedError:

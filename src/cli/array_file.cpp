@@ -22,11 +22,12 @@ struct DTypeRow {
   size_t bits;
 };
 constexpr std::array kDTypes = {
-    DTypeRow{INGOT_BOOL, "bool", 8}, DTypeRow{INGOT_U8, "u8", 8},      DTypeRow{INGOT_I8, "i8", 8},
-    DTypeRow{INGOT_I16, "i16", 16},  DTypeRow{INGOT_I32, "i32", 32},   DTypeRow{INGOT_I64, "i64", 64},
-    DTypeRow{INGOT_F16, "f16", 16},  DTypeRow{INGOT_BF16, "bf16", 16}, DTypeRow{INGOT_F32, "f32", 32},
-    DTypeRow{INGOT_F64, "f64", 64},  DTypeRow{INGOT_U16, "u16", 16},   DTypeRow{INGOT_U32, "u32", 32},
-    DTypeRow{INGOT_U64, "u64", 64},  DTypeRow{INGOT_E4M3, "e4m3", 8},  DTypeRow{INGOT_E5M2, "e5m2", 8},
+    DTypeRow{INGOT_BOOL, "bool", 8}, DTypeRow{INGOT_U8, "u8", 8},       DTypeRow{INGOT_I8, "i8", 8},
+    DTypeRow{INGOT_I16, "i16", 16},  DTypeRow{INGOT_I32, "i32", 32},    DTypeRow{INGOT_I64, "i64", 64},
+    DTypeRow{INGOT_F16, "f16", 16},  DTypeRow{INGOT_BF16, "bf16", 16},  DTypeRow{INGOT_F32, "f32", 32},
+    DTypeRow{INGOT_F64, "f64", 64},  DTypeRow{INGOT_U16, "u16", 16},    DTypeRow{INGOT_U32, "u32", 32},
+    DTypeRow{INGOT_U64, "u64", 64},  DTypeRow{INGOT_E4M3, "e4m3", 8},   DTypeRow{INGOT_E5M2, "e5m2", 8},
+    DTypeRow{INGOT_C64, "c64", 64},  DTypeRow{INGOT_C128, "c128", 128},
 };
 
 const DTypeRow& row_of(int32_t dtype) {

@@ -120,6 +120,15 @@ std::string find_problem(const Array& result, const Array& reference) {
   return "";
 }
 
+// Complex numbers as pairs of their parts.
+Array as_reals(const Array& array) {
+  Array reals = array;
+  if (array.dtype != INGOT_C64 && array.dtype != INGOT_C128) return reals;
+  reals.dtype = array.dtype == INGOT_C64 ? INGOT_F32 : INGOT_F64;
+  reals.shape.push_back(2);
+  return reals;
+}
+
 double allowed(const Array& result, const Array& reference, const Tolerance& tolerance, double value,
                double rms) {
   if (tolerance.relative || tolerance.absolute)
@@ -145,7 +154,8 @@ Elements elements_of(const ingot_tensor& tensor) {
   return {tensor.data, tensor.dtype, count};
 }
 
-Difference difference_of(const Array& result, const Array& reference, const Tolerance& tolerance) {
+Difference difference_of(const Array& given, const Array& expected, const Tolerance& tolerance) {
+  const Array result = as_reals(given), reference = as_reals(expected);
   Difference difference{.problem = find_problem(result, reference), .largest_at = {}, .share_at = {}};
   if (!difference.problem.empty()) return difference;
   const Pairs pairs(elements_of(result), elements_of(reference));

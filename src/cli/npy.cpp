@@ -21,11 +21,12 @@ struct DescrRow {
 };
 // bf16 and fp8 have no numpy dtype: they are written as raw void elements, as ml_dtypes does.
 constexpr std::array kDescrs = {
-    DescrRow{INGOT_BOOL, "|b1"}, DescrRow{INGOT_U8, "|u1"},   DescrRow{INGOT_I8, "|i1"},
-    DescrRow{INGOT_I16, "<i2"},  DescrRow{INGOT_I32, "<i4"},  DescrRow{INGOT_I64, "<i8"},
-    DescrRow{INGOT_F16, "<f2"},  DescrRow{INGOT_F32, "<f4"},  DescrRow{INGOT_F64, "<f8"},
-    DescrRow{INGOT_U16, "<u2"},  DescrRow{INGOT_U32, "<u4"},  DescrRow{INGOT_U64, "<u8"},
-    DescrRow{INGOT_BF16, "<V2"}, DescrRow{INGOT_E4M3, "|V1"},
+    DescrRow{INGOT_BOOL, "|b1"},  DescrRow{INGOT_U8, "|u1"},   DescrRow{INGOT_I8, "|i1"},
+    DescrRow{INGOT_I16, "<i2"},   DescrRow{INGOT_I32, "<i4"},  DescrRow{INGOT_I64, "<i8"},
+    DescrRow{INGOT_F16, "<f2"},   DescrRow{INGOT_F32, "<f4"},  DescrRow{INGOT_F64, "<f8"},
+    DescrRow{INGOT_U16, "<u2"},   DescrRow{INGOT_U32, "<u4"},  DescrRow{INGOT_U64, "<u8"},
+    DescrRow{INGOT_BF16, "<V2"},  DescrRow{INGOT_E4M3, "|V1"}, DescrRow{INGOT_C64, "<c8"},
+    DescrRow{INGOT_C128, "<c16"},
 };
 
 [[noreturn]] void refuse_npy(const std::string& origin, const std::string& problem) {

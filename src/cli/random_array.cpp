@@ -75,6 +75,12 @@ void fill_randomly(Array& array, uint64_t seed) {
   std::normal_distribution<float> normal;
   const auto bit = [&] { return generator() & 1; };
   switch (array.dtype) {
+    case INGOT_C64:
+      fill<float>(array.data, 2 * count, [&] { return normal(generator); });
+      break;
+    case INGOT_C128:
+      fill<double>(array.data, 2 * count, [&] { return static_cast<double>(normal(generator)); });
+      break;
     case INGOT_F32:
       fill<float>(array.data, count, [&] { return normal(generator); });
       break;

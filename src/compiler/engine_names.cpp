@@ -116,6 +116,7 @@ class EngineBinding {
     for (size_t i = 0; i < engine_.main.states.size(); ++i) {
       const aten::StateSource& state = bound_.model.states.at(model_index(origins_.states.at(i)));
       engine_.main.states[i].name = state.name;
+      engine_.main.states[i].is_complex = state.is_complex;
       engine_.signature.mutated_inputs.push_back(state.mutated_input);
       engine_.state_values.push_back(state.initial ? to_dense(state.initial->view) : Tensor{});
     }
@@ -127,12 +128,17 @@ class EngineBinding {
   }
 
   void bind_ports() {
-    for (size_t i = 0; i < engine_.main.inputs.size(); ++i)
+    for (size_t i = 0; i < engine_.main.inputs.size(); ++i) {
       engine_.main.inputs[i].name = bound_.names.values().at(i);
+      engine_.main.inputs[i].is_complex = bound_.model.complex_inputs.contains(i);
+    }
     const std::vector<std::string> outputs = output_names(bound_.program, bound_.model);
     invariant(outputs.size() == engine_.main.outputs.size(),
               "the program's outputs do not match the model's");
-    for (size_t i = 0; i < outputs.size(); ++i) engine_.main.outputs[i].name = outputs[i];
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      engine_.main.outputs[i].name = outputs[i];
+      engine_.main.outputs[i].is_complex = bound_.model.complex_outputs.contains(i);
+    }
     for (size_t i = 0; i < engine_.init.outputs.size(); ++i)
       engine_.init.outputs[i].name = fmt::format("init.{}", i);
   }

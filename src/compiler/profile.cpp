@@ -62,19 +62,31 @@ void apply(SymbolTable& symbols, const TensorArgument& input, const DimProfile& 
   }
 }
 
+// As callers see it: without the dim of the parts.
+TensorType given_type(TensorType type, bool is_complex) {
+  if (!is_complex) return type;
+  type.dtype = complex_of(type.dtype);
+  type.shape.pop_back();
+  return type;
+}
+
 }  // namespace
 
 std::vector<TensorArgument> tensor_arguments(const aten::Imported& model) {
   std::vector<TensorArgument> arguments;
-  for (const Value* input : model.graph.inputs()) arguments.push_back({input->name, input->type});
+  for (const Value* input : model.graph.inputs())
+    arguments.push_back(
+        {input->name, given_type(input->type, model.complex_inputs.contains(arguments.size()))});
   for (const auto& node : model.graph.nodes()) {
     if (node->op != &ops::state) continue;
     const auto source = node->attributes<ops::ModelSource>();
-    const auto& slot = model.states[static_cast<size_t>(source.source)].mutated_input;
+    const aten::StateSource& state = model.states[static_cast<size_t>(source.source)];
+    const auto& slot = state.mutated_input;
     if (!slot) continue;
     const auto before =
         std::count_if(model.input_slots.begin(), model.input_slots.begin() + *slot, is_tensor);
-    arguments.insert(arguments.begin() + before, {source.name, node->results[0]->type});
+    arguments.insert(arguments.begin() + before,
+                     {source.name, given_type(node->results[0]->type, state.is_complex)});
   }
   return arguments;
 }

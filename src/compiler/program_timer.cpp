@@ -65,8 +65,9 @@ void ProgramTimer::place_arguments(const EngineData& data) {
       value.data = copy;
     }
     inputs_.push_back(value.data);
+    if (slot.port->is_complex) shape.pop_back();
     arguments_.push_back({.data = value.data.get(),
-                          .dtype = value.dtype,
+                          .dtype = type_for_callers(*slot.port).dtype,
                           .rank = static_cast<int32_t>(shape.size()),
                           .shape = shape.data(),
                           .strides = nullptr,

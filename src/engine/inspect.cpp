@@ -27,11 +27,12 @@ int64_t typical_size(const SymbolInfo& info) {
 }
 
 void write_port(JsonWriter& json, const Port& port, const SymbolTable& symbols) {
-  json.begin_object().field("name", port.name).field("dtype", name(port.type.dtype));
+  const TensorType type = type_for_callers(port);
+  json.begin_object().field("name", port.name).field("dtype", name(type.dtype));
   std::vector<std::string> dims;
-  for (const Dim& dim : port.type.shape) dims.push_back(dim.to_string());
+  for (const Dim& dim : type.shape) dims.push_back(dim.to_string());
   json.list("dims", dims).key("ranges").begin_array();
-  for (const Dim& dim : port.type.shape) {
+  for (const Dim& dim : type.shape) {
     const DimRange range = range_of(dim, symbols);
     json.begin_array().value(range.min).value(range.max).end_array();
   }

@@ -21,8 +21,9 @@ CpuFeatures features_of(const EngineData& level) { return parse_cpu_features(lev
 std::string text_of(const std::vector<Port>& ports) {
   std::string text;
   for (const Port& port : ports) {
-    text += fmt::format("{} {}", port.name, name(port.type.dtype));
-    for (const Dim& dim : port.type.shape) text += " " + dim.to_string();
+    const TensorType type = type_for_callers(port);
+    text += fmt::format("{} {}", port.name, name(type.dtype));
+    for (const Dim& dim : type.shape) text += " " + dim.to_string();
     text += "\n";
   }
   return text;

@@ -160,7 +160,11 @@ struct Port {  // an input, output or state of a program
   std::string name;
   TensorType type;
   BufferId buffer = kNoId;
+  bool is_complex = false;  // to callers: the last dim, of size 2, holds real and imaginary parts
 };
+
+// What callers pass and receive: "c64[3, 4]" for the f32[3, 4, 2] of a complex port.
+TensorType type_for_callers(const Port& port);
 
 struct Program {
   std::string name;     // "main", "init"

@@ -85,7 +85,7 @@ class ProgramReader : FlatReader {
   std::vector<Port> ports(const flatbuffers::Vector<flatbuffers::Offset<file::Port>>* values) const {
     std::vector<Port> result;
     each(values, [&](const file::Port& port) {
-      result.push_back({text(port.name()), type(port.type()), port.buffer()});
+      result.push_back({text(port.name()), type(port.type()), port.buffer(), port.is_complex()});
     });
     return result;
   }

@@ -88,6 +88,11 @@ void check_buffer(const Program& program, BufferId id, const SymbolNames& all, c
   std::visit(StorageRules{program, id, all, of_inputs, shared}, buffer.storage);
 }
 
+bool is_pair(const TensorType& type) {
+  const bool has_dtype = type.dtype == DType::kF32 || type.dtype == DType::kF64;
+  return has_dtype && type.rank() > 0 && type.shape.back() == Dim(2);
+}
+
 // Callers pass and receive dense row-major memory; only outputs of init are weights, with their layouts.
 template <typename PortStorage>
 void check_ports(const Program& program, const std::vector<Port>& ports, bool may_have_layout = false) {
@@ -98,6 +103,7 @@ void check_ports(const Program& program, const std::vector<Port>& ports, bool ma
     const auto* own = buffer.as<PortStorage>();
     require(own != nullptr && own->index == i, port.name, "has a buffer of another port");
     require(buffer.type == port.type, port.name, "and its buffer differ in type");
+    require(!port.is_complex || is_pair(port.type), port.name, "is complex, but not of pairs of f32 or f64");
     require(may_have_layout || port.type.layout.is_row_major(), port.name, "is a port that is not row-major");
   }
 }

@@ -138,7 +138,8 @@ class ProgramWriter {
   }
 
   fb::Offset<file::Port> write(const Port& port) {
-    return file::CreatePort(builder_, builder_.CreateString(port.name), write(port.type), port.buffer);
+    return file::CreatePort(builder_, builder_.CreateString(port.name), write(port.type), port.buffer,
+                            port.is_complex);
   }
 
   fb::Offset<file::Buffer> write(const Buffer& buffer) {

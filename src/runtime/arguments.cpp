@@ -98,9 +98,10 @@ class SizeBinder {
 
   [[noreturn]] static void refuse(std::string_view code, const Port& port, size_t dim,
                                   const std::string& cause, std::string advice = {}) {
-    throw UserError(code,
-                    fmt::format("dim {} of input '{}' ({}) {}", dim, port.name, to_string(port.type), cause),
-                    std::move(advice));
+    throw UserError(
+        code,
+        fmt::format("dim {} of input '{}' ({}) {}", dim, port.name, to_string(type_for_callers(port)), cause),
+        std::move(advice));
   }
 
   const EngineData& data_;
@@ -188,19 +189,50 @@ void check_arguments(std::span<const ArgumentSlot> slots, std::span<const Argume
   for (size_t i = 0; i < slots.size(); ++i) {
     const Port& port = *slots[i].port;
     const Argument& argument = arguments[i];
-    if (static_cast<size_t>(argument.rank) != port.type.rank()) [[unlikely]] {
+    const size_t rank = port.type.rank() - (port.is_complex ? 1 : 0);
+    if (static_cast<size_t>(argument.rank) != rank) [[unlikely]] {
       throw UserError("INGOT-U301",
                       fmt::format("input '{}' has {} dim{}, but the model takes {}", port.name, argument.rank,
-                                  argument.rank == 1 ? "" : "s", to_string(port.type)));
+                                  argument.rank == 1 ? "" : "s", to_string(type_for_callers(port))));
     }
-    if (argument.dtype != port.type.dtype) [[unlikely]] {
+    if (argument.dtype != (port.is_complex ? complex_of(port.type.dtype) : port.type.dtype)) [[unlikely]] {
       throw UserError("INGOT-U302",
                       fmt::format("input '{}' is {}, but the model takes {}", port.name, name(argument.dtype),
-                                  to_string(port.type)),
+                                  to_string(type_for_callers(port))),
                       "convert the tensor before the call");
     }
   }
   refuse_shared_updates(slots, arguments);
+}
+
+PairedArguments::PairedArguments(std::span<const ArgumentSlot> slots) {
+  if (std::ranges::none_of(slots, [](const ArgumentSlot& slot) { return slot.port->is_complex; })) return;
+  for (const ArgumentSlot& slot : slots) complex_.push_back(slot.port->is_complex ? &slot : nullptr);
+  arguments_.resize(slots.size());
+  sizes_.resize(slots.size());
+}
+
+std::span<const Argument> PairedArguments::view(std::span<const Argument> given) {
+  if (arguments_.empty()) [[likely]]
+    return given;
+  for (size_t i = 0; i < given.size(); ++i) {
+    arguments_[i] = given[i];
+    if (complex_[i] == nullptr) continue;
+    Argument& pair = arguments_[i];
+    const auto rank = static_cast<size_t>(given[i].rank);
+    std::vector<int64_t>& sizes = sizes_[i];
+    sizes.resize(2 * (rank + 1));
+    std::copy_n(given[i].shape, rank, sizes.begin());
+    sizes[rank] = 2;
+    pair.dtype = complex_[i]->port->type.dtype;
+    pair.rank = given[i].rank + 1;
+    pair.shape = sizes.data();
+    if (given[i].strides == nullptr) continue;
+    for (size_t k = 0; k < rank; ++k) sizes[rank + 1 + k] = 2 * given[i].strides[k];
+    sizes.back() = 1;
+    pair.strides = sizes.data() + rank + 1;
+  }
+  return arguments_;
 }
 
 bool has_sizes(std::span<const Argument> arguments, std::span<const int64_t> key) {

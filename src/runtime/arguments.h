@@ -33,6 +33,19 @@ struct ArgumentSlot {
 // Tensor arguments in the order of the signature: inputs of the program, and states bound to arguments.
 std::vector<ArgumentSlot> argument_slots(const EngineData& data);
 
+// Arguments as the program has them: complex tensors as pairs of reals, without a copy.
+class PairedArguments {
+ public:
+  explicit PairedArguments(std::span<const ArgumentSlot> slots);
+  // Valid until the next call, and as long as `given`, which have been checked.
+  std::span<const Argument> view(std::span<const Argument> given);
+
+ private:
+  std::vector<const ArgumentSlot*> complex_;  // null: real
+  std::vector<Argument> arguments_;           // empty: none is complex
+  std::vector<std::vector<int64_t>> sizes_;   // shape and strides of each complex argument
+};
+
 // Count, dtypes and ranks, and that what is updated in place shares memory with no other argument. UserError
 // INGOT-U300, U301, U302, U314.
 void check_arguments(std::span<const ArgumentSlot> slots, std::span<const Argument> arguments);

@@ -66,6 +66,7 @@ Context::Context(std::shared_ptr<Engine> engine, const ContextOptions& options)
   state_->arenas.assign((kMaxNesting + 1) * engine_->backends().memories.size(), empty);
   const EngineData& data = engine_->data();
   state_->slots = argument_slots(data);
+  state_->pairs = PairedArguments(state_->slots);
   state_->inputs.resize(data.main.inputs.size());
   state_->copies.assign(data.main.inputs.size(), empty);
   state_->states.resize(data.main.states.size());
@@ -130,8 +131,12 @@ void Context::take_states(Context& other) {
   }
 }
 
+std::span<const Argument> Context::accept(std::span<const Argument> given) {
+  check_arguments(state_->slots, given);
+  return state_->pairs.view(given);
+}
+
 RunPlan& Context::plan_for(std::span<const Argument> inputs) {
-  check_arguments(state_->slots, inputs);
   RunPlan* last = state_->plans.front();
   ContextCounters& counters = *state_->counters;
   if (last != nullptr && has_sizes(inputs, last->key)) [[likely]] {
@@ -209,7 +214,7 @@ std::vector<int64_t> Context::step_nanoseconds() const {
 }
 
 std::vector<std::vector<int64_t>> Context::output_shapes(std::span<const Argument> inputs) {
-  const RunPlan& plan = plan_for(inputs);
+  const RunPlan& plan = plan_for(accept(inputs));
   const Executable& main = engine_->main();
   std::vector<std::vector<int64_t>> shapes;
   for (const Port& output : main.program->outputs) {
@@ -217,6 +222,7 @@ std::vector<std::vector<int64_t>> Context::output_shapes(std::span<const Argumen
     for (const DimSlot slot : main.buffers[output.buffer].shape) {
       shape.push_back(main.dims->is_data_dependent(slot) ? -1 : plan.values[slot]);
     }
+    if (output.is_complex) shape.pop_back();
   }
   return shapes;
 }

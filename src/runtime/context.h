@@ -95,6 +95,7 @@ class Context {
   void count_error(std::string_view code) const noexcept { engine_->counters().errors().add(code); }
 
  private:
+  std::span<const Argument> accept(std::span<const Argument> given);  // checked, as the program has them
   RunPlan& plan_for(std::span<const Argument> inputs);
   void log_plan(std::span<const Argument> inputs, double microseconds);
   void place_arguments(std::span<const Argument> inputs);

@@ -90,6 +90,10 @@ std::byte* Context::place_output(const OutputAllocator& allocator, size_t index,
   const Port& port = engine_->data().main.outputs[index];
   DeviceMemory* memory = memory_of(*engine_, port);
   if (allocator.on_device && memory == nullptr) refuse_place(port, false);
+  if (port.is_complex) {
+    dtype = complex_of(dtype);
+    shape = shape.first(shape.size() - 1);
+  }
   auto* own = static_cast<std::byte*>(allocator.allocate(allocator.context, index, dtype, shape, bytes));
   if (memory == nullptr || allocator.on_device || own == nullptr) [[likely]]
     return own;
@@ -105,9 +109,10 @@ void Context::require_weights(const WeightSet& weights) const {
       "it was saved without weights: give them when it is loaded (weights=, --weights), or by refit");
 }
 
-void Context::run(std::span<const Argument> inputs, const OutputAllocator& allocator,
+void Context::run(std::span<const Argument> given, const OutputAllocator& allocator,
                   const RunOptions& options) {
   const RunLimits& limits = options.limits;
+  const std::span<const Argument> inputs = accept(given);
   RunPlan& plan = plan_for(inputs);
   place_arguments(inputs);
   engine_->require_verified_weights();

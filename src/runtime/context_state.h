@@ -25,6 +25,7 @@ struct ContextState {
   std::optional<MemoryAllocator> allocator;
   std::unique_ptr<ThreadPool> pool;  // null: the host's
   std::vector<ArgumentSlot> slots;
+  PairedArguments pairs{{}};
   PlanCache plans;
   std::vector<std::byte*> inputs, states;  // addresses for the program
   std::vector<GrowingBlock> copies;        // of inputs that are not dense, one per input

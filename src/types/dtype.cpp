@@ -102,6 +102,13 @@ bool is_signed(DType dtype) {
 
 bool is_complex(DType dtype) { return facts(dtype).category == Category::kComplex; }
 
+DType complex_of(DType part) { return part == DType::kF64 ? DType::kC128 : DType::kC64; }
+
+DType component_of(DType complex) {
+  if (complex == DType::kC64) return DType::kF32;
+  return complex == DType::kC128 ? DType::kF64 : complex;
+}
+
 DType promote(DType a, DType b) {
   if (a == b) return a;
   if (is_storage_only(a) || is_storage_only(b)) refuse_promotion(a, b);

@@ -39,6 +39,8 @@ inline bool is_half(DType dtype) { return dtype == DType::kF16 || dtype == DType
 bool is_integer(DType dtype);  // signed and unsigned, not bool
 bool is_signed(DType dtype);
 bool is_complex(DType dtype);
+DType complex_of(DType part);       // c64 of f32, c128 of f64
+DType component_of(DType complex);  // itself if it is real
 
 // Bytes of one row of `elements` elements: bits rounded up per innermost row.
 inline int64_t row_bytes(DType dtype, int64_t elements) { return (elements * bit_width(dtype) + 7) / 8; }

@@ -90,6 +90,17 @@ TEST_F(BuilderTest, ReadsNestedArguments) {
   EXPECT_EQ(node.outputs[1], std::nullopt);
 }
 
+TEST_F(BuilderTest, ReadsComplexNumbers) {
+  ingot_argument re = argument(INGOT_ARGUMENT_FLOAT), im = argument(INGOT_ARGUMENT_FLOAT);
+  re.number = 2, im.number = -0.5;
+  ASSERT_EQ(add_node({argument(INGOT_ARGUMENT_COMPLEX), re, im}, {}), "");
+  EXPECT_EQ(std::get<std::complex<double>>(graph().nodes[0].arguments[0].argument.value),
+            std::complex(2.0, -0.5));
+  EXPECT_EQ(add_node({argument(INGOT_ARGUMENT_COMPLEX), re}, {}), "INGOT-U017");
+  EXPECT_EQ(add_node({argument(INGOT_ARGUMENT_COMPLEX), re, argument(INGOT_ARGUMENT_INTEGER)}, {}),
+            "INGOT-U017");
+}
+
 TEST_F(BuilderTest, RefusesMisuse) {
   add_value("x", {"2"});
   EXPECT_EQ(add_node({argument(INGOT_ARGUMENT_VALUE, 3)}, {}), "INGOT-U017");

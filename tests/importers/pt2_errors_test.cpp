@@ -68,9 +68,6 @@ INSTANTIATE_TEST_SUITE_P(
                       Damage{"arguments", kModel, "\"as_scalar_type\": 6", "\"as_scalar_type\": 31",
                              "INGOT-N504", "float8_e4m3fnuz"},
                       Damage{"arguments", kModel, "\"as_int\": 3}, \"kind\"",
-                             "\"as_complex\": {\"real\": 1, \"imag\": 2}}, \"kind\"", "INGOT-N509",
-                             "complex"},
-                      Damage{"arguments", kModel, "\"as_int\": 3}, \"kind\"",
                              "\"as_custom_obj\": {\"name\": \"a\", \"class_fqn\": \"my.Class\"}}, \"kind\"",
                              "INGOT-N506", "my.Class"}));
 

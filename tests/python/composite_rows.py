@@ -48,8 +48,10 @@ _FUNCTIONS: dict[str, Any] = {
     "broadcast": lambda shapes: list(torch.broadcast_shapes(*shapes)),
     "default_dtype": torch.get_default_dtype,
     "dtype_of": lambda x: x.dtype,
+    "imag_of": lambda x: x.imag,
     "index_of": lambda value, values: values.index(value),
     "is_floating_point": lambda x: x.dtype.is_floating_point,
+    "is_complex_number": lambda x: isinstance(x, complex),
     "known": lambda x: None if isinstance(x, torch.Tensor) else x,
     "largest": lambda x: torch.finfo(x.dtype).max,
     "letters": list,
@@ -61,6 +63,7 @@ _FUNCTIONS: dict[str, Any] = {
     "product": math.prod,
     "range": lambda count: list(range(count)),
     "rank": lambda x: x.dim(),
+    "real_of": lambda x: x.real,
     "refuse": lambda text: _refuse(text),
     "result_type": lambda *values: _result_type(values),
     "shape": lambda x: list(x.shape),
@@ -201,9 +204,7 @@ def samples(row: Row) -> Iterator[tuple[tuple, dict[str, Any]]]:
             for argument, value in zip(schema, arguments, strict=False)
             if isinstance(value, torch.Tensor)
         ]
-        # Front ends write complex numbers as text, which is refused.
-        has_complex_number = any(isinstance(value, complex) for value in arguments)
-        if not has_complex_number and all("Tensor" in str(argument.type) for argument in tensors):
+        if all("Tensor" in str(argument.type) for argument in tensors):
             yield arguments, keywords
     for arguments in by_hand(row.name):
         names = [argument.name for argument in row.overload._schema.arguments if argument.kwarg_only]

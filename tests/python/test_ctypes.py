@@ -84,7 +84,6 @@ def inputs_that_are_rejected() -> dict[str, Any]:
         "range": torch.randn(65, 8),
         "sparse": x.to_sparse(),
         "meta": x.to("meta"),
-        "negated": torch.complex(x, x).conj().imag,
         "complex": torch.complex(x, x),
         "conjugate": torch.complex(x, x).conj(),
         "quantized": torch.quantize_per_tensor(x, 0.1, 0, torch.qint8),

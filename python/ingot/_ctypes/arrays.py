@@ -60,10 +60,23 @@ def view_updated(value: Any, tensor: Tensor, what: str) -> Any:
     return kept
 
 
-def refuse_lazy_negation(value: Any, what: str) -> None:
-    """UserError for a tensor whose memory holds the negated values: DLPack does not expose torch's neg bit."""
-    if dlpack.exchange_of(type(value)) is not None and getattr(value, "is_neg", bool)():
-        refuse(what, "the tensor is a lazy negation; call .resolve_neg() first")
+def resolved(value: Any) -> Any:
+    """The tensor, or one whose memory holds its values in place of the negated or conjugated ones: DLPack does not expose torch's
+    neg and conj bits."""
+    if dlpack.exchange_of(type(value)) is None:
+        return value
+    if getattr(value, "is_conj", bool)():
+        value = value.resolve_conj()
+    return value.resolve_neg() if getattr(value, "is_neg", bool)() else value
+
+
+def refuse_lazy(value: Any, what: str) -> None:
+    """UserError if an argument that the call writes is such a tensor."""
+    if resolved(value) is not value:
+        refuse(
+            what,
+            "the model updates it in place, but it is a lazy negation or conjugate; call .resolve_neg() or .resolve_conj() first",
+        )
 
 
 def bump_version(value: Any) -> None:

@@ -151,8 +151,11 @@ class Engine:
         for k, value in enumerate(inputs):
             is_known = k < len(self._views)
             view = self._views[k] if is_known else arrays.view
-            kept.append(view(value, tensors[k], self._names[k] if is_known else "input"))
-            arrays.refuse_lazy_negation(value, "input")
+            name = self._names[k] if is_known else "input"
+            if k in self._updated:
+                arrays.refuse_lazy(value, name)
+            plain = arrays.resolved(value)
+            kept.append((plain, view(plain, tensors[k], name)))
         pointers = (arrays.Output * self._output_count)()
         outputs = list(pointers)  # once: each is an owner
         context = self._acquire()

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ingot.engine import Port
-from ingot.errors import UserError
+from ingot.errors import UnsupportedError, UserError
 
 DATATYPES = {
     "bool": "BOOL", "u8": "UINT8", "u16": "UINT16", "u32": "UINT32", "u64": "UINT64", "i8": "INT8", "i16": "INT16", "i32": "INT32",
@@ -27,7 +27,14 @@ HEADER_LENGTH = "inference-header-content-length"
 
 
 def datatype_of(tensor: np.ndarray) -> str:
-    return _NAMES.get(tensor.dtype.name, "BF16")
+    name = tensor.dtype.name
+    if name not in _NAMES and name != "bfloat16":
+        raise UnsupportedError(
+            f"the protocol has no datatype for {name}",
+            code="INGOT-N370",
+            advice="convert the tensor to another dtype inside of the model (torch.view_as_real of complex ones)",
+        )
+    return _NAMES.get(name, "BF16")
 
 
 def tensor_metadata(port: Port) -> dict[str, Any]:

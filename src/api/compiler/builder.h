@@ -48,6 +48,7 @@ class ArgumentReader {
  private:
   aten::Argument read(int depth);
   aten::Argument read_list(int32_t children, int depth);
+  aten::Argument read_complex(int depth);
   aten::Argument read_graph(int64_t id) const;
 
   const ingot_builder& builder_;

@@ -75,6 +75,8 @@ aten::Argument ArgumentReader::read(int depth) {
       return read_list(entry.count, depth + 1);
     case INGOT_ARGUMENT_GRAPH:
       return read_graph(entry.integer);
+    case INGOT_ARGUMENT_COMPLEX:
+      return read_complex(depth + 1);
     default:
       refuse_enumerator(entry.kind, "ingot_argument_kind");
   }
@@ -84,6 +86,13 @@ aten::Argument ArgumentReader::read_list(int32_t children, int depth) {
   aten::ArgumentList list;
   for (int32_t i = 0; i < children; ++i) list.push_back(read(depth));
   return {std::move(list)};
+}
+
+aten::Argument ArgumentReader::read_complex(int depth) {
+  const aten::Argument re = read(depth), im = read(depth);
+  const auto *x = std::get_if<double>(&re.value), *y = std::get_if<double>(&im.value);
+  if (x == nullptr || y == nullptr) refuse_call("the parts of a complex number are not floats");
+  return {std::complex(*x, *y)};
 }
 
 aten::Argument ArgumentReader::read_graph(int64_t id) const {

@@ -25,9 +25,11 @@ std::vector<PortTexts> argument_texts(const EngineData& data) {
 
 }  // namespace
 
-PortTexts::PortTexts(const Port& port, const SymbolTable& symbols) : name(port.name), dtype(port.type.dtype) {
-  dims.reserve(port.type.rank());  // pointers to elements, taken below, stay valid
-  for (const Dim& dim : port.type.shape) {
+PortTexts::PortTexts(const Port& port, const SymbolTable& symbols) : name(port.name) {
+  const TensorType type = type_for_callers(port);
+  dtype = type.dtype;
+  dims.reserve(type.rank());  // pointers to elements, taken below, stay valid
+  for (const Dim& dim : type.shape) {
     const DimRange range = range_of(dim, symbols);
     dim_pointers.push_back(dims.emplace_back(dim.to_string()).c_str());
     min.push_back(range.min);

@@ -42,7 +42,7 @@ struct PortTexts {
   PortTexts(const Port& port, const SymbolTable& symbols);
 
   std::string name;
-  DType dtype;
+  DType dtype = DType::kF32;
   std::vector<std::string> dims;
   std::vector<const char*> dim_pointers;
   std::vector<int64_t> min, max;

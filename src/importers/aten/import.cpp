@@ -12,6 +12,7 @@
 #include "importers/aten/converters/parts.h"
 #include "importers/aten/converters/random_source.h"
 #include "importers/aten/importer.h"
+#include "importers/aten/program/aten_text.h"
 #include "importers/aten/program/bound_symbols.h"
 #include "importers/aten/program/guards.h"
 #include "importers/aten/program/mutated_input.h"
@@ -49,10 +50,20 @@ core::Value* as_written(core::Graph& graph, core::Value* value, const TensorType
   return from == to ? value : graph.call(ops::expand, {value}, ops::NewShape{to});
 }
 
-Tensor as_pairs(Tensor complex) {
-  complex.dtype = component_of(complex.dtype);
-  complex.shape.push_back(2);
-  return complex;
+// What a complex tensor is in the graph; others are themselves.
+TensorType imported_type(const TensorMeta& meta) {
+  TensorType type{component_of(meta.dtype), meta.shape, {}};
+  if (is_complex(meta.dtype)) type.shape.emplace_back(2);
+  return type;
+}
+OwnedView as_pairs(OwnedView value) {
+  TensorView& view = value.view;
+  if (!is_complex(view.dtype)) return value;
+  view.dtype = component_of(view.dtype);
+  view.shape.push_back(2);
+  for (int64_t& stride : view.strides) stride *= 2;
+  if (!view.strides.empty() || view.shape.size() == 1) view.strides.push_back(1);
+  return value;
 }
 
 constexpr const char* kRandomState = "random numbers";
@@ -76,7 +87,6 @@ class ProgramImport {
 
   Imported run() {
     refuse_partly_shared_memory(source_, importer_.aliases());
-    refuse_complex_boundary();
     for (const Input& input : source_.inputs) {
       if (!importer_.aliases().is_view(input.value)) add_input(input);
     }
@@ -114,42 +124,15 @@ class ProgramImport {
   }
 
  private:
-  // Engines take and return reals alone. Names the first node that would read or make another: torch can run
-  // it.
-  void refuse_complex_boundary() const {
-    const bool none = std::ranges::none_of(source_.values, [](const Value& value) {
-      return value.kind == ValueKind::kTensor && is_complex(value.tensor.dtype);
-    });
-    if (none) return;
-    const std::vector<Refusal> refusals = find_unsupported(source_, options_.random_seed.has_value());
-    for (const Refusal& refusal : refusals) {
-      const Node& node = source_.nodes[refusal.node];
-      if (is_complex_call(source_, node)) refuse_node(node, refusal.reason);
-    }
-    const auto refuse_outside = [&](ValueId id) {
-      const Value& value = source_.values[id];
-      if (value.kind == ValueKind::kTensor && is_complex(value.tensor.dtype))
-        throw UnsupportedError("INGOT-N521",
-                               fmt::format("\"{}\" is complex, and enters or leaves the engine", value.name));
-    };
-    for (const Input& input : source_.inputs) {
-      if (input.kind == InputKind::kUser) refuse_outside(input.value);
-    }
-    for (const Output& output : source_.outputs) {
-      if (const auto* id = std::get_if<ValueId>(&output.value.value)) refuse_outside(*id);
-    }
-  }
-
   void add_input(const Input& input) {
     const Value& value = source_.values[input.value];
     const bool written = importer_.aliases().written.contains(input.value);
     if (input.kind != InputKind::kUser) {
       importer_.bind(input.value, written ? add_state(input, std::nullopt) : add_stored(input));
     } else if (value.kind == ValueKind::kTensor && !input.literal) {
-      const TensorType type{value.tensor.dtype, value.tensor.shape, {}};
       const auto position = static_cast<uint32_t>(result_.input_slots.size());
       importer_.bind(input.value,
-                     written ? add_state(input, position) : result_.graph.add_input(input.name, type));
+                     written ? add_state(input, position) : add_argument(input.name, value.tensor));
       result_.input_slots.push_back(TensorSlot{});
     } else {
       add_number(input, value);
@@ -174,12 +157,21 @@ class ProgramImport {
     result_.input_slots.push_back(SizeSlot{});
   }
 
+  core::Value* add_argument(const std::string& name, const TensorMeta& meta) {
+    if (is_complex(meta.dtype)) result_.complex_inputs.insert(result_.graph.inputs().size());
+    return result_.graph.add_input(name, imported_type(meta));
+  }
+
   core::Value* add_state(const Input& input, std::optional<uint32_t> mutated_input) {
     const TensorMeta& meta = source_.values[input.value].tensor;
+    const TensorType type = imported_type(meta);
     const auto number = static_cast<int64_t>(result_.states.size());
     core::Value* state =
-        result_.graph.call(ops::state, {}, ops::ModelSource{input.name, meta.dtype, meta.shape, {}, number});
-    result_.states.push_back({.name = input.name, .initial = input.data, .mutated_input = mutated_input});
+        result_.graph.call(ops::state, {}, ops::ModelSource{input.name, type.dtype, type.shape, {}, number});
+    result_.states.push_back({.name = input.name,
+                              .initial = input.data ? std::optional(as_pairs(*input.data)) : std::nullopt,
+                              .mutated_input = mutated_input,
+                              .is_complex = is_complex(meta.dtype)});
     written_.emplace_back(input.value, state);
     return state;
   }
@@ -201,7 +193,7 @@ class ProgramImport {
     if (!input.data)
       throw UserError("INGOT-U522", fmt::format("the program has no values for \"{}\"", input.name));
     const TensorView& data = input.data->view;
-    if (is_complex(data.dtype)) return result_.graph.add_constant(as_pairs(to_dense(data)));
+    if (is_complex(data.dtype)) return result_.graph.add_constant(to_dense(as_pairs(*input.data).view));
     if (!may_be_weight(data) || input.kind == InputKind::kConstant || options_.weights_are_constants)
       return result_.graph.add_constant(to_dense(data));
     const auto number = static_cast<int64_t>(result_.weights.size());
@@ -220,11 +212,25 @@ class ProgramImport {
       result_.output_slots.push_back(plain_value(output.value));
     } else if (source_.values[*id].kind == ValueKind::kTensor) {
       result_.output_slots.push_back(TensorSlot{});
-      result_.graph.outputs.push_back(importer_.tensor(*id));
+      add_tensor_output(source_.values[*id], importer_.tensor(*id));
     } else {
       throw UnsupportedError("INGOT-N521",
                              fmt::format("output \"{}\" is not a tensor", source_.values[*id].name));
     }
+  }
+
+  void add_tensor_output(const Value& recorded, core::Value* value) {
+    if (is_complex(recorded.tensor.dtype)) {
+      const Shape& shape = value->type.shape;
+      const bool is_pair = value->type.dtype == component_of(recorded.tensor.dtype) && !shape.empty() &&
+                           shape.back() == Dim(2);
+      if (!is_pair)  // nothing compared what an in-place call makes with what a file records
+        throw UnsupportedError("INGOT-N521",
+                               fmt::format("output \"{}\" is recorded as {}, but is {}", recorded.name,
+                                           to_string(recorded.tensor), value->dtype_and_shape()));
+      result_.complex_outputs.insert(result_.graph.outputs.size());
+    }
+    result_.graph.outputs.push_back(value);
   }
 
   // A functional program returns the new values of mutated tensors.

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -25,7 +26,8 @@ struct StateSource {
   std::string name;
   std::optional<OwnedView> initial;  // value before the first run; none if bound to an input
   std::optional<uint32_t>
-      mutated_input;  // position among the flat user inputs, if the model mutates an argument
+      mutated_input;        // position among the flat user inputs, if the model mutates an argument
+  bool is_complex = false;  // to callers; the state and its initial value are pairs
 };
 
 struct Imported {
@@ -34,7 +36,8 @@ struct Imported {
   std::vector<SizeCheck> checks;  // guards and assertions on sizes
   std::vector<WeightSource> weights;
   std::vector<StateSource> states;
-  std::vector<CallSlot> input_slots, output_slots;  // flat user inputs and outputs; tensors are the graph's
+  std::vector<CallSlot> input_slots, output_slots;   // flat user inputs and outputs; tensors are the graph's
+  std::set<size_t> complex_inputs, complex_outputs;  // those of `graph` that are complex to callers
 };
 
 }  // namespace ingot::core::aten

@@ -90,7 +90,7 @@ void Importer::run() {
 // `node`: with the functional variant as its target; errors name `reported`.
 const Converter& Importer::converter_of(const Node& node, const Node& reported) const {
   const bool is_complex = is_complex_call(source_, reported);
-  const Converter* converter = is_complex ? find_complex_converter(node) : find_converter(node.target);
+  const Converter* converter = is_complex ? find_complex_converter(node.target) : find_converter(node.target);
   if (converter == nullptr)
     refuse_node(reported, is_complex ? "complex numbers" : reason_without_converter(reported.target));
   return *converter;

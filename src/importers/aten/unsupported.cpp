@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <set>
 
 #include <fmt/core.h>
 
@@ -11,7 +10,6 @@
 #include "importers/aten/importer.h"
 #include "importers/aten/program/bound_symbols.h"
 #include "importers/aten/program/node_error.h"
-#include "importers/aten/program/values_read.h"
 #include "importers/aten/schema/aliases.h"
 #include "importers/aten/schema/schemas.h"
 
@@ -57,9 +55,7 @@ std::string refuse(const Graph& graph, const Node& node, bool is_in_place, const
                    const BoundSymbols& bound, bool draws) {
   const std::string target = is_in_place ? functional_target(node.target) : node.target;
   const bool is_complex = is_complex_call(graph, node);
-  Node functional = node;
-  functional.target = target;
-  if (is_complex && find_complex_converter(functional) == nullptr) return "complex numbers";
+  if (is_complex && find_complex_converter(target) == nullptr) return "complex numbers";
   if (!is_complex && find_converter(target) == nullptr && !is_transparent(node) && !is_control_flow(node))
     return reason_without_converter(node.target);
   if (!draws && draws_random_numbers(node.target)) return std::string(kTorchDraws);
@@ -92,46 +88,6 @@ void add_own_symbols(const Graph& graph, const Node& node, const SymbolTable& sy
   }
 }
 
-void add_complex(const Graph& graph, const Argument& argument, std::set<ValueId>& values) {
-  for_each_value(argument, [&](ValueId id) {
-    const Value& value = graph.values[id];
-    if (value.kind == ValueKind::kTensor && is_complex(value.tensor.dtype)) values.insert(id);
-  });
-}
-
-// The complex operands and results of a node.
-std::set<ValueId> complex_values(const Graph& graph, const Node& node) {
-  std::set<ValueId> values;
-  for (const NamedArgument& argument : node.arguments) add_complex(graph, argument.argument, values);
-  for (const auto& output : node.outputs) {
-    if (output) add_complex(graph, {*output}, values);
-  }
-  return values;
-}
-
-// Engines take and return reals alone: nodes that share a complex value with torch, or with the caller, run
-// in torch too, and so on.
-void refuse_at_boundary(const Graph& graph, const Aliases& aliases, std::vector<std::string>& reasons) {
-  std::set<ValueId> outside;
-  for (const Input& input : graph.inputs) {
-    const bool is_stored = input.kind != InputKind::kUser && !aliases.written.contains(input.value);
-    if (!is_stored) add_complex(graph, {input.value}, outside);
-  }
-  for (const Output& output : graph.outputs) add_complex(graph, output.value, outside);
-  for (size_t before = graph.nodes.size() + 1, count = 0; before != count;) {
-    before = count;
-    count = 0;
-    for (size_t i = 0; i < graph.nodes.size(); ++i) {
-      const std::set<ValueId> values = complex_values(graph, graph.nodes[i]);
-      const bool is_outside = std::ranges::any_of(values, [&](ValueId id) { return outside.contains(id); });
-      if (reasons[i].empty() && is_outside) reasons[i] = "complex numbers that enter or leave the engine";
-      if (reasons[i].empty()) continue;
-      outside.insert(values.begin(), values.end());
-      ++count;
-    }
-  }
-}
-
 std::vector<Refusal> find_unsupported(const Graph& graph, const SymbolTable& symbols, BoundSymbols bound,
                                       bool draws) {
   const Aliases aliases = find_aliases(graph);
@@ -142,7 +98,6 @@ std::vector<Refusal> find_unsupported(const Graph& graph, const SymbolTable& sym
     reasons[i] = refuse(graph, graph.nodes[i], aliases.target[i].has_value(), symbols, with_own, draws);
     if (reasons[i].empty()) bound = std::move(with_own);
   }
-  refuse_at_boundary(graph, aliases, reasons);
   std::vector<Refusal> refusals;
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
     const Node& node = graph.nodes[i];

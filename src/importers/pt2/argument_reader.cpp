@@ -19,6 +19,9 @@ Argument read_none(Json, ValueScope&) { return {aten::None{}}; }
 Argument read_tensor(Json value, ValueScope& scope) { return {scope.use(value.at("name").text())}; }
 Argument read_integer(Json value, ValueScope&) { return {value.integer()}; }
 Argument read_float(Json value, ValueScope&) { return {value.number()}; }
+Argument read_complex(Json value, ValueScope&) {
+  return {std::complex(value.at("real").number(), value.at("imag").number())};
+}
 Argument read_bool(Json value, ValueScope&) { return {value.boolean()}; }
 Argument read_string(Json value, ValueScope&) { return {std::string(value.text())}; }
 Argument read_scalar_type(Json value, ValueScope& scope) { return {read_dtype(value, scope.context())}; }
@@ -33,9 +36,6 @@ Argument read_nested_graph(Json value, ValueScope& scope) {
 Argument refuse_custom(Json value, ValueScope&) {
   throw UnsupportedError("INGOT-N506", fmt::format("an argument is a custom object of class '{}'",
                                                    value.at("class_fqn").text()));
-}
-Argument refuse_complex(Json, ValueScope&) {
-  throw UnsupportedError("INGOT-N509", "an argument is a complex number");
 }
 
 // {"as_name": "sym_size"} or a number.
@@ -105,7 +105,7 @@ constexpr auto kTags = std::to_array<Tag>({
     {"as_operator", read_operator},
     {"as_string_to_argument", read_dictionary},
     {"as_custom_obj", refuse_custom},
-    {"as_complex", refuse_complex},
+    {"as_complex", read_complex},
 });
 
 }  // namespace

@@ -7,7 +7,7 @@
 namespace ingot::core::pt2 {
 
 // The schema's union `Argument`. Dictionaries become lists of [key, value] lists.
-// UnsupportedError: INGOT-N506 custom objects, INGOT-N507 an unknown kind, INGOT-N509 complex numbers.
+// UnsupportedError: INGOT-N506 custom objects, INGOT-N507 an unknown kind.
 aten::Argument read_argument(Json value, ValueScope& scope);
 
 // The names that an `Argument` which defines values (a graph's input, a node's output) declares, in order;

@@ -234,12 +234,15 @@ TEST(Converters, SpellOutEllipsesAndTwins) {
   EXPECT_THAT(product("ii,...i", {2}), ElementsAre(9, 19));
 }
 
-TEST(Converters, RefuseComplexResults) {
+TEST(Converters, ReturnComplexResultsAsPairs) {
   ProgramWriter writer;
   const ValueId x = writer.input("x", {2});
-  writer.output(writer.call("aten.to.dtype", {{x}, {DType::kC64}}, {2}, DType::kC64));
-  EXPECT_THAT([&] { import_program(writer.program); },
-              testing::ThrowsMessage<UnsupportedError>(HasSubstr("complex numbers")));
+  const ValueId turned = writer.call("aten.mul.Tensor", {{x}, {std::complex(1.0, 2.0)}}, {2}, DType::kC64);
+  writer.output(turned);
+  EXPECT_THAT(results(writer.program, {{3, 4}}), ElementsAre(ElementsAre(3, 6, 4, 8)));
+  const Imported imported = import_program(writer.program);
+  EXPECT_THAT(imported.complex_outputs, ElementsAre(0));
+  EXPECT_THAT(imported.complex_inputs, testing::IsEmpty());
 }
 
 TEST(Converters, KeepBoundsThatDoublesCannotHold) {

@@ -8,7 +8,6 @@
 
 #include "importers/aten/converters/inner_scope.h"
 #include "importers/aten/converters/parts.h"
-#include "importers/aten/schema/schemas.h"
 
 namespace ingot::core::aten {
 namespace {
@@ -32,6 +31,8 @@ Argument part_argument(Call& call, InnerScope& scope, const NamedArgument& named
     return {std::move(parts)};
   }
   if (const auto* dtype = std::get_if<DType>(&argument.value)) return {component_of(*dtype)};
+  if (const auto* number = std::get_if<std::complex<double>>(&argument.value))
+    return {part == kReal ? number->real() : number->imag()};
   const bool is_value = named.name == "other" || named.name == "self" || named.name == "value" ||
                         named.name == "fill_value" || named.name == "s";
   const bool is_number = std::holds_alternative<double>(argument.value) ||
@@ -97,15 +98,23 @@ void by_part(Call& call) {
   }
 }
 
-// Where a complex operand of a call stands.
+// Where a complex operand of a call stands: a tensor or a number.
 struct Operand {
   Argument* argument;
-  Parts parts;
+  std::optional<Parts> parts;
+  std::complex<double> number = {};
+
+  Argument part(InnerScope& scope, Part which) const {
+    if (parts) return {scope.bind((which == kReal ? parts->re : parts->im).value())};
+    return {which == kReal ? number.real() : number.imag()};
+  }
 };
 void find_operands(Call& call, Argument& argument, std::vector<Operand>& found) {
   if (auto* list = std::get_if<ArgumentList>(&argument.value)) {
     for (Argument& item : *list) find_operands(call, item, found);
   }
+  if (const auto* number = std::get_if<std::complex<double>>(&argument.value))
+    found.push_back({&argument, std::nullopt, *number});
   const auto* id = std::get_if<ValueId>(&argument.value);
   if (id != nullptr && is_complex_tensor(call.scope().value(*id)))
     found.push_back({&argument, parts_of(call, call.scope().tensor(*id))});
@@ -124,8 +133,7 @@ Parts product_of_parts(Call& call, Node node) {
     size_t imaginary = 0;
     for (size_t i = 0; i < operands.size(); ++i) {
       const bool is_imaginary = ((choice >> i) & 1) != 0;
-      const Parts& parts = operands[i].parts;
-      operands[i].argument->value = scope.bind((is_imaginary ? parts.im : parts.re).value());
+      *operands[i].argument = operands[i].part(scope, is_imaginary ? kImaginary : kReal);
       imaginary += is_imaginary ? 1 : 0;
     }
     const Term product(call, run_real(call, scope, node)[0]);
@@ -179,26 +187,11 @@ constexpr Converter kComplexConverters[] = {
 #include "importers/aten/converters/complex.def"
 };
 
-// Whether a string stands where the schema has a scalar: so front ends pass complex numbers.
-bool has_complex_number(const Node& node) {
-  const auto schema = find_schema(node.target);
-  if (!schema) return false;
-  for (size_t i = 0; i < node.arguments.size(); ++i) {
-    const NamedArgument& given = node.arguments[i];
-    if (!std::holds_alternative<std::string>(given.argument.value)) continue;
-    for (size_t k = 0; k < schema->arguments.size(); ++k) {
-      const bool is_it = given.name.empty() ? i == k : schema->arguments[k].name == given.name;
-      const ArgumentKind kind = schema->arguments[k].type.kind;
-      if (is_it && (kind == ArgumentKind::kScalar || kind == ArgumentKind::kTensor)) return true;
-    }
-  }
-  return false;
-}
-
 // `values`: from an id to the value as the front end described it.
 template <typename Values>
 bool is_complex_argument(const Values& values, const Argument& argument) {
   if (const auto* dtype = std::get_if<DType>(&argument.value)) return is_complex(*dtype);
+  if (std::holds_alternative<std::complex<double>>(argument.value)) return true;
   if (const auto* id = std::get_if<ValueId>(&argument.value)) return is_complex_tensor(values(*id));
   const auto* list = std::get_if<ArgumentList>(&argument.value);
   return list != nullptr &&
@@ -220,11 +213,6 @@ bool is_complex_call(const Graph& graph, const Node& node) {
 }
 bool is_complex_call(const Scope& scope, const Node& node) {
   return is_complex_node([&](ValueId id) -> const Value& { return scope.value(id); }, node);
-}
-
-const Converter* find_complex_converter(const Node& node) {
-  if (has_complex_number(node)) return nullptr;
-  return find_complex_converter(node.target);
 }
 
 const Converter* find_complex_converter(std::string_view target) {

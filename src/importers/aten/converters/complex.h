@@ -10,8 +10,6 @@ namespace ingot::core::aten {
 
 bool is_complex_call(const Graph& graph, const Node& node);
 bool is_complex_call(const Scope& scope, const Node& node);
-// Null if there is none. Of a node: also if it has a complex number as an argument.
-const Converter* find_complex_converter(std::string_view target);
-const Converter* find_complex_converter(const Node& node);
+const Converter* find_complex_converter(std::string_view target);  // null if there is none
 
 }  // namespace ingot::core::aten

@@ -31,11 +31,6 @@ core::Value* part(Call& call, core::Value* pair, size_t index) {
 
 }  // namespace
 
-DType component_of(DType complex) {
-  if (complex == DType::kC64) return DType::kF32;
-  return complex == DType::kC128 ? DType::kF64 : complex;
-}
-
 Parts parts_of(Call& call, core::Value* pair) {
   return {Term(call, part(call, pair, 0)), Term(call, part(call, pair, 1))};
 }

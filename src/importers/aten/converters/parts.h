@@ -11,7 +11,6 @@ struct Parts {
   Term re, im;
 };
 
-DType component_of(DType complex);  // itself if it is real
 // The parts of a pair. Those of a value made by `joined` are its operands: chains keep them apart.
 Parts parts_of(Call& call, core::Value* pair);
 core::Value* joined(Call& call, core::Value* re, core::Value* im);

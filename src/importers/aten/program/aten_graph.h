@@ -3,6 +3,7 @@
 // Python and the readers fill it without interpretation; import.h defines its meaning.
 #pragma once
 
+#include <complex>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -49,8 +50,8 @@ struct Device {
 struct Argument;
 using ArgumentList = std::vector<Argument>;
 struct Argument {
-  std::variant<None, ValueId, bool, int64_t, double, std::string, DType, Device, ArgumentList,
-               std::shared_ptr<Graph>>
+  std::variant<None, ValueId, bool, int64_t, double, std::complex<double>, std::string, DType, Device,
+               ArgumentList, std::shared_ptr<Graph>>
       value;
 };
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <cmath>
 #include <functional>
 
 #include "types/tensor_type.h"
@@ -70,6 +71,10 @@ class GraphPrinter {
   std::string print(double value) const {
     const std::string text = fmt::format("{}", value);
     return text.find_first_not_of("-0123456789") == std::string::npos ? text + ".0" : text;
+  }
+  std::string print(std::complex<double> value) const {
+    return fmt::format("({} {} {}j)", print(value.real()), std::signbit(value.imag()) ? '-' : '+',
+                       print(std::abs(value.imag())));
   }
   std::string print(const std::string& value) const { return fmt::format("{:?}", value); }
   std::string print(DType dtype) const { return std::string(name(dtype)); }

@@ -28,7 +28,7 @@ bool holds(const Argument& argument) {
 bool accepts_element(ArgumentKind kind, const Argument& argument) {
   switch (kind) {
     case ArgumentKind::kTensor:
-      return holds<ValueId, bool, int64_t, double, None>(argument);
+      return holds<ValueId, bool, int64_t, double, std::complex<double>, None>(argument);
     case ArgumentKind::kInteger:
       return holds<ValueId, int64_t>(argument);
     case ArgumentKind::kFloat:
@@ -36,7 +36,7 @@ bool accepts_element(ArgumentKind kind, const Argument& argument) {
     case ArgumentKind::kBool:
       return holds<ValueId, bool>(argument);
     case ArgumentKind::kScalar:
-      return holds<ValueId, bool, int64_t, double>(argument);
+      return holds<ValueId, bool, int64_t, double, std::complex<double>>(argument);
     case ArgumentKind::kString:
     case ArgumentKind::kLayout:
     case ArgumentKind::kMemoryFormat:

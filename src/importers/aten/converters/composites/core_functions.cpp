@@ -116,6 +116,24 @@ Argument stored_in(Evaluation& evaluation, CoreValues values) {
   node->values = to_values(full);
   return made;
 }
+bool is_complex_number(const Argument& value) {
+  return std::holds_alternative<std::complex<double>>(value.value);
+}
+Argument is_complex_literal(Evaluation& evaluation, CoreValues values) {
+  return {is_complex_number(value_at(evaluation, values, 0))};
+}
+// The value of a complex number; tensors are rejected.
+std::complex<double> complex_number(Evaluation& evaluation, CoreValues values) {
+  const Argument& value = value_at(evaluation, values, 0);
+  evaluation.call().require(is_complex_number(value), "an argument that is not a complex number");
+  return std::get<std::complex<double>>(value.value);
+}
+Argument real_of(Evaluation& evaluation, CoreValues values) {
+  return {complex_number(evaluation, values).real()};
+}
+Argument imaginary_of(Evaluation& evaluation, CoreValues values) {
+  return {complex_number(evaluation, values).imag()};
+}
 // A number; None if it depends on data or sizes, or is a tensor.
 Argument known_value(Evaluation& evaluation, CoreValues values) {
   const Argument& value = value_at(evaluation, values, 0);
@@ -130,11 +148,14 @@ constexpr NamedFunction kCoreFunctions[] = {
     {"checked_size", checked_size},
     {"expanded_from", expanded_from},
     {"halvings", halvings},
+    {"imag_of", imaginary_of},
+    {"is_complex_number", is_complex_literal},
     {"known", known_value},
     {"largest_prime", largest_prime},
     {"letters", letters},
     {"operand", operand_in},
     {"random_bits", drawn_bits},
+    {"real_of", real_of},
     {"recorded_shape", recorded_shape},
     {"stored", stored_in},
     {"transposed_from", transposed_from},

@@ -96,18 +96,24 @@ void Evaluation::give_results(const std::vector<Expression>& results) {
     for (size_t i = 0; i < list->size(); ++i) give(i, (*list)[i]);
     return;
   }
-  for (size_t i = 0; i < results.size(); ++i)
-    if (i < call_.result_count() && call_.node().outputs[i]) give(i, value_of(results[i]));
+  for (size_t i = 0; i < results.size(); ++i) {
+    if (i >= call_.result_count() || !call_.node().outputs[i]) continue;
+    const Value& recorded = call_.scope().value(*call_.node().outputs[i]);
+    if (is_complex(recorded.tensor.dtype) && give_call(results[i], i)) continue;
+    give(i, value_of(results[i]));
+  }
 }
 
 // A result that is another operator's is that call's: it takes the types which the front end recorded.
-bool Evaluation::give_call(const Expression& result) {
+// `index`: of several; nullopt: all results are the call's.
+bool Evaluation::give_call(const Expression& result, std::optional<size_t> index) {
   if (result.kind == Expression::Kind::kChoice)
-    return is_true(value_of(result.parts[0])) ? give_call(result.parts[1]) : give_call(result.parts[2]);
+    return give_call(result.parts[is_true(value_of(result.parts[0])) ? 1 : 2], index);
   if (result.kind != Expression::Kind::kCall || result.text.starts_with(kOwn) ||
       find_composite_function(result.text) != nullptr || find_local(result.text) != nullptr)
     return false;
-  apply(target_of(result.text), arguments_of(result), call_.node().outputs);
+  const std::span<const std::optional<ValueId>> outputs = call_.node().outputs;
+  apply(target_of(result.text), arguments_of(result), index ? outputs.subspan(*index, 1) : outputs);
   return true;
 }
 
@@ -254,7 +260,7 @@ Argument Evaluation::apply(const std::string& target, std::vector<NamedArgument>
     for (size_t i = result_count(node, 1); i > 0; --i) node.outputs.emplace_back(scope_.expect());
   }
   const bool is_complex = is_complex_call(scope_, node);
-  const Converter* converter = is_complex ? find_complex_converter(node) : find_converter(target);
+  const Converter* converter = is_complex ? find_complex_converter(target) : find_converter(target);
   if (converter == nullptr) call_.refuse("it needs " + target + ", which is not supported here");
   Call inner(scope_, node);
   converter->convert(inner);

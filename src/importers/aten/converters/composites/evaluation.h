@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -49,7 +50,7 @@ class Evaluation {
 
   void give_results(const std::vector<Expression>& results);
   void give(size_t index, const Argument& value);
-  bool give_call(const Expression& result);
+  bool give_call(const Expression& result, std::optional<size_t> index = std::nullopt);
   Names arguments_of(const Composite& composite) const;
   Argument called(const Expression& expression);
   Argument local_value(const Composite& composite, const Expression& expression);
