@@ -321,9 +321,7 @@ constexpr Row kRows[] = {
 bool prefers_channels_last(const Node& node) {
   constexpr int64_t kVector = 8;
   const bool interpolates = node.op == &ops::resize_linear || node.op == &ops::grid_sample;
-  if (!interpolates) return false;
-  const int width = bit_width(node.operand_type(0).dtype);
-  if (width != 32 && width != 16) return false;
+  if (!interpolates || bit_width(node.operand_type(0).dtype) != 32) return false;
   const auto channels = node.operand_type(0).shape[1].constant();
   return channels && *channels > 0 && *channels % kVector == 0;
 }
