@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -122,6 +123,14 @@ class Backend {
   // The steps, in order, that compute a node of the final graph (fused or single).
   virtual std::vector<LoweredStep> lower(const Node& node, const SymbolTable& symbols,
                                          const Target& target) const = 0;
+  // The kernel that does what LoweredStep::by_peers of `reduction` does, and then what the only kernel of
+  // `next` does, which reads the reduced values as the operands at `reduced`. `symbols`: of `next`.
+  virtual std::optional<LoweredKernel> lower_with_next(const Node& /*reduction*/, const Node& /*next*/,
+                                                       std::span<const Value* const> /*reduced*/,
+                                                       const SymbolTable& /*symbols*/,
+                                                       const Target& /*target*/) const {
+    return std::nullopt;
+  }
 };
 
 }  // namespace ingot::core

@@ -109,6 +109,26 @@ std::vector<LoweredStep> lower_node(const Node& node, const BackendTarget& on, c
   return steps_for(around, lower_alone(std::move(lone), on, images));
 }
 
+// The kernel by which GPUs of ranks do `next` too, together with `step`, the reduction before it.
+void lower_with_next(LoweredStep& step, const Node& reduction, const Node& next, const BackendTarget& on,
+                     const SymbolTable& symbols, ImageTable& images) {
+  AliasOffsets aliases;
+  const LoneNode lone = isolate(next, symbols);
+  std::vector<const Value*> reduced;
+  for (const Value* operand : lone.node->operands) {
+    if (operand == nullptr) continue;
+    const Value* outer = lone.around.values[lone.positions.at(operand)];
+    const bool is_whole = product(outer->type.shape) == product(reduction.results[0]->type.shape);
+    if (is_whole && aliases.root(outer) == reduction.results[0]) reduced.push_back(operand);
+  }
+  if (reduced.empty()) return;
+  std::optional<LoweredKernel> both =
+      on.backend->lower_with_next(reduction, *lone.node, reduced, lone.graph.symbols, on.target);
+  if (!both) return;
+  set_image(*both, on, images);
+  std::get<RoutineStep>(step.action).with_next = both->launch.image;
+}
+
 // In the order that the runtime expects (engine/program.h).
 LoweredStep control_step(const Node& node) {
   LoweredStep step{.name = std::string(node.op->name)};
@@ -132,6 +152,10 @@ std::vector<NodeStep> lower_graph(const Graph& graph, const EngineBackends& back
   std::vector<NodeStep> steps;
   for (const auto& node : graph.nodes()) {
     if (node->op->traits.has(Trait::kSource) || alias_offset(*node)) continue;
+    const NodeStep* before = steps.empty() ? nullptr : &steps.back();
+    if (before != nullptr && before->step.by_peers && !node->op->traits.has(Trait::kControlFlow) &&
+        node->op->routine.empty() && &backends.of(*node) == &backends.of(*before->node))
+      lower_with_next(steps.back().step, *before->node, *node, backends.of(*node), symbols, images);
     if (node->op->traits.has(Trait::kControlFlow)) {
       NodeStep& step = steps.emplace_back(NodeStep{.node = node.get(), .step = control_step(*node)});
       for (const auto& nested : node->graphs)

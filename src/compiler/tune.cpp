@@ -227,8 +227,9 @@ template <typename Visit>
 void visit_images(Program& program, const Visit& visit) {
   for (Step& step : program.steps) {
     if (auto* kernel = step.as<KernelStep>()) visit(kernel->launch.image);
-    if (auto* routine = step.as<RoutineStep>(); routine != nullptr && routine->image != kNoId)
-      visit(routine->image);
+    auto* routine = step.as<RoutineStep>();
+    if (routine != nullptr && routine->image != kNoId) visit(routine->image);
+    if (routine != nullptr && routine->with_next != kNoId) visit(routine->with_next);
   }
   for (Program& nested : program.nested) visit_images(nested, visit);
 }

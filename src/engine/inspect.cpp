@@ -329,7 +329,10 @@ void write_step_fields(JsonWriter& json, const Program& program, const Step& ste
         .field("image", kernel->launch.image)
         .field("kernel", engine.images[kernel->launch.image].kernel);
   }
-  if (const auto* routine = step.as<RoutineStep>()) json.field("routine", routine->routine);
+  if (const auto* routine = step.as<RoutineStep>()) {
+    json.field("routine", routine->routine);
+    if (routine->with_next != kNoId) json.field("with_next", engine.images[routine->with_next].kernel);
+  }
 }
 
 MemorySummary memory_at_typical_sizes(const Program& program) {

@@ -42,6 +42,10 @@ std::vector<Lifetime> lifetimes(const Program& program) {
       life.last = step;
     };
     for (const BufferUse& use : program.steps[s].uses) touch(use.buffer);
+    const auto* routine = program.steps[s].as<RoutineStep>();
+    const bool is_with_next = routine != nullptr && routine->with_next != kNoId;
+    for (const BufferUse& use : program.steps[s].uses)
+      if (is_with_next && use.buffer != kNoId) lives[root_buffer(program, use.buffer)].last = step + 1;
     for (const SymbolBinding& binding : program.steps[s].binds) touch(binding.buffer);
   }
   for (BufferId id = 0; id < lives.size(); ++id) lives[id] = lives[root_buffer(program, id)];

@@ -23,6 +23,21 @@ BufferId root_buffer(const Program& program, BufferId id) {
   return id;
 }
 
+bool has_its_next(const Program& program, size_t step) {
+  const auto* routine = program.steps[step].as<RoutineStep>();
+  if (routine == nullptr || routine->with_next == kNoId) return true;
+  const bool has_kernel =
+      step + 1 < program.steps.size() && program.steps[step + 1].as<KernelStep>() != nullptr;
+  if (!has_kernel || routine->image == kNoId) return false;
+  const auto reads_result = [&](const BufferUse& use) {
+    return use.reads && use.buffer != kNoId &&
+           std::ranges::any_of(program.steps[step].uses, [&](const BufferUse& own) {
+             return own.writes && root_buffer(program, own.buffer) == root_buffer(program, use.buffer);
+           });
+  };
+  return std::ranges::any_of(program.steps[step + 1].uses, reads_result);
+}
+
 int64_t place_arena(const Program& program, Place place, std::span<const int64_t> sizes,
                     std::span<int64_t> offsets) {
   int64_t total = 0;

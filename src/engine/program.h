@@ -119,6 +119,9 @@ struct RoutineStep {  // runs a host routine; an absent optional argument is a u
   std::string routine;
   NamedValues attributes;
   ImageId image = kNoId;  // of a collective: by which GPUs do it themselves (DeviceCollective::image)
+  // The same for this step and the one behind it, a kernel that reads the result: GPUs that do both at once
+  // read this step's operand as long as that one runs.
+  ImageId with_next = kNoId;
 };
 struct CopyStep {};  // uses[0] -> uses[1], same storage bytes, possibly between places
 
@@ -203,6 +206,9 @@ void validate(const Program& program, size_t images, size_t weights);
 
 // The buffer whose memory `id` shares: itself unless it is an alias.
 BufferId root_buffer(const Program& program, BufferId id);
+
+// Whether the step's `with_next`, if it has one, is of a kernel behind it that reads its result.
+bool has_its_next(const Program& program, size_t step);
 
 // Evaluates the order relation to offsets: the only evaluator of the plan, used by validate, planner and
 // runtime. `sizes` (Buffer::bytes) and `offsets` have one entry per buffer; returns the arena's bytes for

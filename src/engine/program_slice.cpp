@@ -95,6 +95,9 @@ class Extraction {
     for (Port& port : result_.program.outputs) port.buffer = ids_[port.buffer];
     for (size_t i = 0; i < steps.size(); ++i) {
       if (steps[i]) add_step(program.steps[i]);
+      const bool is_last = i + 1 == steps.size() || !steps[i + 1];
+      auto* routine = steps[i] ? result_.program.steps.back().as<RoutineStep>() : nullptr;
+      if (routine != nullptr && is_last) routine->with_next = kNoId;
     }
   }
 

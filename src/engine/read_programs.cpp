@@ -162,17 +162,19 @@ class ProgramReader : FlatReader {
     std::string backend = text(source.backend()), routine = text(source.routine());
     NamedValues attributes = read_attributes(*this, source.attributes());
     const ImageId image = kind == StepNumber::kRoutine ? std::exchange(launch.image, kNoId) : kNoId;
+    const ImageId with_next = source.image_with_next();
     const bool has_launch = launch != Launch{} || !backend.empty();
     const bool has_routine = !routine.empty() || !attributes.empty();
     require(kind == StepNumber::kKernel || !has_launch, "a step has a launch but runs no kernel");
     require(kind == StepNumber::kRoutine || !has_routine, "a step names a routine but does not run it");
+    require(kind == StepNumber::kRoutine || with_next == kNoId, "a step does the next one but is no routine");
     require(kind == StepNumber::kProgram || numbers(source.programs()).empty(),
             "a step lists nested programs but does not run them");
     switch (kind) {
       case StepNumber::kKernel:
         return KernelStep{std::move(backend), std::move(launch)};
       case StepNumber::kRoutine:
-        return RoutineStep{std::move(routine), std::move(attributes), image};
+        return RoutineStep{std::move(routine), std::move(attributes), image, with_next};
       case StepNumber::kProgram:
         return nested_programs(source);
       case StepNumber::kCopy:

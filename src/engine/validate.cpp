@@ -149,8 +149,10 @@ void check_places(const Program& program, const Step& step, std::span<const std:
 void check_order(const Program& program, SymbolNames symbols, const Shared& shared) {
   std::vector<bool> written(program.buffers.size());
   for (BufferId id = 0; id < written.size(); ++id) written[id] = is_given(program.buffers[id]);
-  for (const Step& step : program.steps) {
+  for (size_t s = 0; s < program.steps.size(); ++s) {
+    const Step& step = program.steps[s];
     check_step(program, step, symbols, shared.images);
+    require(has_its_next(program, s), step.name, "does what no kernel behind it does with its result");
     check_places(program, step, shared.devices);
     for (const BufferUse& use : step.uses) {
       if (use.buffer == kNoId) continue;

@@ -40,6 +40,8 @@ void check_routine(const Program& program, const Step& step, const RoutineStep& 
   require(!routine.routine.empty(), step.name, "lacks the name of a routine");
   require(routine.image == kNoId || routine.image < images, step.name,
           "runs a kernel binary that the engine lacks");
+  require(routine.with_next == kNoId || routine.with_next < images, step.name,
+          "does the next step by a kernel binary that the engine lacks");
   require(routine.image == kNoId || is_device_collective(step), step.name,
           "has a kernel binary but is not a collective of GPUs");
   const auto root_of = [&](const BufferUse& use) {

@@ -179,7 +179,7 @@ class ProgramWriter {
         builder_.CreateVector(slots(launch.sizes)), builder_.CreateVector(launch.constants), routine,
         attributes, binds, step.host_sees_result, static_cast<uint8_t>(fields.control),
         builder_.CreateVector(step.nested()), builder_.CreateVector(step.nodes), dims_.add(step.operations),
-        dims_.add(step.bytes));
+        dims_.add(step.bytes), fields.routine.with_next);
   }
 
   std::vector<uint32_t> slots(const std::vector<Dim>& dims) {

@@ -35,10 +35,17 @@ class Builder {
     add_copies(kEnd);
     for (Buffer& buffer : program_.buffers) buffer.place = input_.place;
     if (input_.place.kind == Place::Kind::kDevice) give_host_copies(program_, symbols_, input_.backend);
+    part_from_next();
     return std::move(program_);
   }
 
  private:
+  // Of steps between which a copy came.
+  void part_from_next() {
+    for (size_t i = 0; i < program_.steps.size(); ++i)
+      if (!has_its_next(program_, i)) program_.steps[i].as<RoutineStep>()->with_next = kNoId;
+  }
+
   void add_buffers() {
     const auto& memories = sharing_.memories();
     for (const Memory& memory : memories) {

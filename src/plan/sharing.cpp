@@ -35,6 +35,9 @@ void Sharing::collect_uses() {
     for (size_t k = 0; k < step.arguments.size(); ++k) {
       if (step.arguments[k] != nullptr) last_use_[aliases_.root(step.arguments[k])] = i;
     }
+    const auto* routine = std::get_if<RoutineStep>(&step.action);
+    if (routine != nullptr && routine->with_next != kNoId)
+      last_use_[aliases_.root(step.arguments[0])] = i + 1;  // read by what does both
   }
   for (const Value* output : input_.graph->outputs) last_use_[aliases_.root(output)] = kEnd;
   for (const Update& update : input_.graph->updates) {

@@ -140,6 +140,7 @@ void resolve(const RunResources& resources, const ExecutableStep& step, Frame& f
                              .pool = &resources.pool},
                             bound == nullptr ? nullptr : bound->group.get());
   own.collective.image = routine.image;
+  own.collective.with_next = routine.with_next;
   own.is_on_host = own.collective.group != nullptr && !bound->on_device;
   own.is_known = true;
   frame.calls[index].collective = &own.collective;

@@ -34,7 +34,7 @@ constexpr int kMostDevices = 8;
 // What a handle points to. `device`: that of the context in which it was made.
 struct Object {
   int device;
-  PeerKernel kernel = nullptr;  // of functions that compute something
+  PeerKernel kernel;  // of functions that compute something
 };
 struct Event : Object {
   std::shared_ptr<std::atomic<bool>> done;  // of the last record
@@ -137,7 +137,8 @@ struct Summary {
                                                {static_cast<int>(allocated.size()), "allocations left"}});
     text += "fake GPU: " + numbers({{fetches.load(), "copies from pinned memory"},
                                     {compiled.load(), "modules of PTX"},
-                                    {peer_kernels.load(), "reductions by peers"}});
+                                    {peer_kernels.load(), "reductions by peers"},
+                                    {peer_kernels_with_next.load(), "with what follows"}});
     for (int device = 0; count() > 1 && device < count(); ++device)
       text += "fake GPU " + std::to_string(device) + ": " + numbers({{used[device].load(), "launches"}});
     if (count() > 1)
@@ -308,8 +309,12 @@ int cuTensorMapEncodeIm2col(void*, ...) { return 0; }
 int cuLaunchKernelEx(const void* config, void* function, void** arguments, void**) {
   void* stream = nullptr;
   std::memcpy(&stream, static_cast<const char*>(config) + 32, sizeof(stream));
-  if (const PeerKernel kernel = own<Object>(function)->kernel; kernel != nullptr)
-    own<Stream>(stream)->add([kernel, given = peer_arguments(arguments)] { kernel(given); });
+  if (const PeerKernel& kernel = own<Object>(function)->kernel; kernel.run != nullptr) {
+    own<Stream>(stream)->add([kernel, call = peer_call(kernel, arguments)] {
+      kernel.run(call);
+      peer_kernels_with_next += kernel.does_next ? 1 : 0;
+    });
+  }
   const bool is_run = own<Stream>(stream)->captured == nullptr;
   used[current_device()] += is_run ? 1 : 0;
   return launches += is_run ? 1 : 0, 0;

@@ -10,6 +10,7 @@
 #include "backends/cuda/compile/contraction_rules.h"
 #include "backends/cuda/compile/depthwise.h"
 #include "backends/cuda/compile/fingerprint.h"
+#include "backends/cuda/compile/half_functions.h"
 #include "backends/cuda/compile/kernel_text.h"
 #include "backends/cuda/compile/library_convolution.h"
 #include "backends/cuda/compile/library_kernel.h"
@@ -106,6 +107,30 @@ LoweredKernel kernel_of_peers(const Node& node, const Target& target) {
           .compile = [text = prelude() + text, name = peer_entry(node), device = target.device] {
             return compile_unit(text, name, device);
           }};
+}
+
+// Both kernels read and write the same memory: what follows a sum may be done by the sum's kernel wherever
+// that does the sum.
+std::optional<LoweredKernel> kernel_of_peers_with_next(const Node& reduction, const Node& next,
+                                                       std::span<const Value* const> reduced,
+                                                       const SymbolTable& symbols, const Target& target) {
+  const Members members = members_of(next);
+  if (find_contraction(members) != nullptr) return std::nullopt;
+  const RegionKernel region = compose_members(members, symbols);
+  std::vector<int> buffers;
+  for (size_t i = 0; i < region.buffers.size(); ++i)
+    if (std::ranges::find(reduced, members.outer.at(region.buffers[i])) != reduced.end())
+      buffers.push_back(static_cast<int>(i));
+  const std::optional<PeerNext> both =
+      write_peer_next(expand_functions(region.kernel, has_exact_functions(target)), buffers,
+                      reduction.operand_type(0).dtype);
+  if (!both) return std::nullopt;
+  const std::string text = write_peer_kernel(reduction, *both);
+  return LoweredKernel{.tactic = {},
+                       .launch = {},
+                       .key = text,
+                       .compile = [text = prelude() + text, name = peer_entry(reduction) + kPeerNext,
+                                   device = target.device] { return compile_unit(text, name, device); }};
 }
 
 LoweredStep lower_as_routine(const Node& node, const SymbolTable& symbols, const Target& target) {
@@ -221,7 +246,16 @@ class CudaBackend final : public Backend {
     return {lower_loops(members, symbols, target)};
   }
 
+  std::optional<LoweredKernel> lower_with_next(const Node& reduction, const Node& next,
+                                               std::span<const Value* const> reduced,
+                                               const SymbolTable& symbols,
+                                               const Target& target) const override {
+    if (target.level < kFusingLevel) return std::nullopt;
+    return kernel_of_peers_with_next(reduction, next, reduced, symbols, target);
+  }
+
  private:
+  static constexpr int kFusingLevel = 2;
   static bool is_ready(const Node&) { return true; }
 };
 

@@ -6,11 +6,13 @@
 #include "backends/cuda/compile/attention.h"
 #include "backends/cuda/compile/contraction_rules.h"
 #include "backends/cuda/compile/gpu_limits.h"
+#include "backends/cuda/compile/peer_text.h"
 #include "backends/cuda/compile/tensor_core_types.h"
 #include "backends/cuda/kernel_abi.h"
 #include "backends/steps/members.h"
 #include "ir/side.h"
 #include "loops/compose.h"
+#include "ops/alias.h"
 #include "ops/attention.h"
 #include "ops/convolution.h"
 #include "ops/ops.h"
@@ -71,6 +73,15 @@ std::vector<size_t> rows_of_writes(const Node& node) {
   return rows;
 }
 
+// The kernel of a sum of ranks may do it, too: with nothing beside it.
+bool follows_reduction(const Node& node) {
+  AliasOffsets aliases;
+  return std::ranges::any_of(node.operands, [&](const Value* operand) {
+    const Node* producer = operand == nullptr ? nullptr : aliases.root(operand)->producer;
+    return producer != nullptr && has_peer_kernel(*producer);
+  });
+}
+
 Graph recompute_new_rows(Graph graph, Rewrites& rewrites) {
   return recompute_operands(std::move(graph), rows_of_writes, rewrites);
 }
@@ -90,7 +101,7 @@ bool is_small_map(const Node& node) {
   const auto is_map = [](const Node* member) {
     return member->op->lower != nullptr && loops::stores_alone(member->op->lower(*member));
   };
-  if (!std::ranges::all_of(members.nodes, is_map)) return false;
+  if (!std::ranges::all_of(members.nodes, is_map) || follows_reduction(node)) return false;
   const loops::Kernel kernel = compose_members(members, {}).kernel;
   Dim points = 0;
   for (const loops::Stage& stage : kernel.stages) points = points + product(loops::extents_of(stage.loops));

@@ -79,7 +79,7 @@ struct Peers {
 };
 )cuda";
 
-constexpr std::string_view kPeerBody = R"cuda(
+constexpr std::string_view kPeerBegin = R"cuda(
   wait_for_previous();
   let_next_start();
   const i64 lines = (elements + kEach - 1) / kEach, step = (i64)gridDim.x * blockDim.x;
@@ -95,6 +95,8 @@ constexpr std::string_view kPeerBody = R"cuda(
   for (i64 line = first + step; line < lines; line += step) peers.send(line, own_line(x, line, elements));
   for (i64 line = first; line < lines; line += step) {
     if (line != first) own = own_line(x, line, elements);
+)cuda";
+constexpr std::string_view kPeerSum = R"cuda(
     f32 sums[kEach];
     #pragma unroll
     for (int k = 0; k < kMostPeers; ++k) {
@@ -107,6 +109,8 @@ constexpr std::string_view kPeerBody = R"cuda(
     #pragma unroll
     for (int e = 0; e < kEach; ++e) store(&result.each[e], finish(sums[e], peers.ranks));
     put_line(y, line, elements, result);
+)cuda";
+constexpr std::string_view kPeerEnd = R"cuda(
   }
   __syncthreads();  // all of the block have read the count
   if (threadIdx.x == 0 && atomicInc((u32*)counts + 1, gridDim.x - 1) == gridDim.x - 1) *(volatile u32*)counts = count + 1;
@@ -128,7 +132,7 @@ std::string peer_entry(const Node& node) {
                      name(node.operand_type(0).dtype));
 }
 
-std::string write_peer_kernel(const Node& node) {
+std::string write_peer_kernel(const Node& node, const PeerNext& next) {
   const DType dtype = node.operand_type(0).dtype;
   const bool is_average = node.attributes<ops::ReducingCollective>().reduction == "avg";
   std::string text = fmt::format("typedef {} Stored;\n", storage_name(dtype));
@@ -147,9 +151,12 @@ std::string write_peer_kernel(const Node& node) {
   text += fmt::format(
       "extern \"C\" __global__ void __launch_bounds__({}) {}(const Stored* x, Stored* y, i64 elements, "
       "u64 m0, u64 m1, u64 m2, u64 m3, u64 m4, u64 m5, u64 m6, u64 m7, u64 counts, u64 is_over, "
-      "u64 rank, u64 ranks) {{",
-      kPeerThreads, peer_entry(node));
-  text += kPeerBody;
+      "u64 rank, u64 ranks{}) {{",
+      kPeerThreads, peer_entry(node) + (next.arguments.empty() ? "" : kPeerNext), next.arguments);
+  for (const std::string_view part :
+       {std::string_view(next.begin), kPeerBegin, std::string_view(next.loads), kPeerSum,
+        std::string_view(next.line), kPeerEnd})
+    text += part;
   return text;
 }
 

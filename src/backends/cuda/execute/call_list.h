@@ -37,7 +37,7 @@ class CallList {
   void add_wait(uint32_t fetch);
   // A collective of ranks; the group outlives the list.
   void add_collective(NcclGroup& group, const DeviceCollective& collective, const void* from, void* to);
-  // The same by a kernel of the GPUs themselves: a launch.
+  // The same by a kernel of the GPUs themselves: a launch. Arguments of the call behind it may follow.
   void add_peer_kernel(NcclGroup& group, const DeviceCollective& collective, Handle function,
                        const void* from, void* to);
   // A call of a library, which outlives the list; `number` is its own for ever.

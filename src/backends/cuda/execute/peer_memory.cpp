@@ -32,6 +32,11 @@ std::string machine_name() {
   return name;
 }
 
+std::string_view wanted_use() {
+  const char* const wanted = std::getenv("INGOT_PEER_MEMORY");
+  return wanted == nullptr ? std::string_view() : wanted;
+}
+
 std::string problem(const Driver& driver, const char* call, int result) {
   const char* name = nullptr;
   driver.error_name(result, &name);
@@ -41,8 +46,7 @@ std::string problem(const Driver& driver, const char* call, int result) {
 }  // namespace
 
 std::unique_ptr<PeerMemory> PeerMemory::make(Device& device, std::string& reason) {
-  const char* const wanted = std::getenv("INGOT_PEER_MEMORY");
-  if (wanted != nullptr && std::string_view(wanted) == "0") {
+  if (wanted_use() == "0") {
     reason = "INGOT_PEER_MEMORY is 0";
     return nullptr;
   }
@@ -62,7 +66,10 @@ std::unique_ptr<PeerMemory> PeerMemory::make(Device& device, std::string& reason
 }
 
 PeerMemory::PeerMemory(Device& device, std::shared_ptr<std::byte> mailbox, std::shared_ptr<std::byte> is_over)
-    : device_(device), mailbox_(std::move(mailbox)), is_over_(std::move(is_over)) {
+    : device_(device),
+      does_next_(wanted_use() != "sums"),
+      mailbox_(std::move(mailbox)),
+      is_over_(std::move(is_over)) {
   const std::vector<std::byte> zeros(kMailboxBytes + kCountBytes);
   device_.copy(mailbox_.get(), zeros.data(), zeros.size());
   std::memset(is_over_.get(), 0, sizeof(int32_t));

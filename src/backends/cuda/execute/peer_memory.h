@@ -40,6 +40,8 @@ class PeerMemory {
   std::string connect(std::span<const PeerHandle> ranks, int rank);
   // Kernels that wait for other ranks return, now and from now on.
   void end();
+  // Whether kernels do what follows a reduction, too.
+  bool does_next() const { return does_next_; }
   // What a kernel gets, from kMailboxes on. Valid while this exists.
   const std::array<uint64_t, kPeerArguments>& arguments() const { return arguments_; }
 
@@ -47,6 +49,7 @@ class PeerMemory {
   std::string map(const PeerHandle& other, std::shared_ptr<std::byte>& mailbox);
 
   Device& device_;
+  const bool does_next_;
   std::shared_ptr<std::byte> mailbox_;
   std::shared_ptr<std::byte> is_over_;               // pinned
   std::vector<std::shared_ptr<std::byte>> reached_;  // of the other ranks

@@ -185,7 +185,7 @@ void CudaQueue::list(const CallSpan& span, Marks marks) {
   reserve_scratch(scratch_for(span));
   calls_.clear();
   limit_library_calls();
-  uint32_t started = 0, awaited = 0;
+  uint32_t started = 0, awaited = 0, done = kNoId;
   for (uint32_t i = 0; i < span.calls.size(); ++i) {
     const KernelCall& call = span.calls[i];
     if (marks == Marks::kBetweenCalls) calls_.add_mark(i);
@@ -195,8 +195,13 @@ void CudaQueue::list(const CallSpan& span, Marks marks) {
     }
     const uint32_t before = awaited;
     while (awaited < span.prefetches.size() && span.prefetches[awaited].before <= i) ++awaited;
+    const bool is_apart = awaited < span.prefetches.size() && span.prefetches[awaited].before == i + 1;
     if (awaited > before) calls_.add_wait(awaited - 1);
-    if (call.collective != nullptr)
+    if (i == done)
+      continue;  // with the one before
+    else if (call.collective != nullptr && !is_apart && lists_with_next(images, span, i))
+      done = i + 1;
+    else if (call.collective != nullptr)
       list_collective(images, call);
     else if (call.launch != nullptr && calls_library(*call.launch))
       list_library_call(call);
@@ -212,12 +217,32 @@ void CudaQueue::list_collective(const Images& images, const KernelCall& call) {
   const DeviceCollective& own = *call.collective;
   if (own.bytes == 0 && own.received.empty() && own.elements == 0) return;
   if (own.group == nullptr) return calls_.add_copy(call.buffers[0], call.buffers[1], own.bytes);
+  NcclGroup& group = group_of(own);
+  if (group.is_by_peers(own))
+    return calls_.add_peer_kernel(group, own, images.functions[own.image], call.buffers[0], call.buffers[1]);
+  calls_.add_collective(group, own, call.buffers[0], call.buffers[1]);
+}
+
+NcclGroup& CudaQueue::group_of(const DeviceCollective& own) const {
   const auto found = std::ranges::find(groups_, own.group, &Group::group);
   if (found == groups_.end()) throw InternalError("a group was not opened in this queue");
-  if (found->own->is_by_peers(own))
-    return calls_.add_peer_kernel(*found->own, own, images.functions[own.image], call.buffers[0],
-                                  call.buffers[1]);
-  calls_.add_collective(*found->own, own, call.buffers[0], call.buffers[1]);
+  return *found->own;
+}
+
+// A reduction and the launch behind it as one kernel; false: they are two calls.
+bool CudaQueue::lists_with_next(const Images& images, const CallSpan& span, uint32_t i) {
+  const KernelCall& call = span.calls[i];
+  const DeviceCollective& own = *call.collective;
+  if (own.with_next == kNoId || own.group == nullptr || own.elements == 0 || i + 1 == span.calls.size())
+    return false;
+  NcclGroup& group = group_of(own);
+  const KernelCall& next = span.calls[i + 1];
+  if (!group.is_by_peers(own) || !group.peers().does_next() || calls_library(*next.launch)) return false;
+  calls_.add_peer_kernel(group, own, images.functions[own.with_next], call.buffers[0], call.buffers[1]);
+  for (const void* buffer : next.buffers) calls_.add_argument(address(buffer));
+  for (size_t k = 0; k < next.launch->symbols.size(); ++k)
+    calls_.add_argument(static_cast<uint64_t>(next.symbols[k]));
+  return true;
 }
 
 void CudaQueue::list_library_call(const KernelCall& call) {

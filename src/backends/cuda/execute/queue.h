@@ -33,6 +33,8 @@ class CudaQueue final : public Queue {
   enum class Marks : uint8_t { kNone, kBetweenCalls };
   void list(const CallSpan& span, Marks marks = Marks::kNone);
   void list_collective(const Images& images, const KernelCall& call);
+  bool lists_with_next(const Images& images, const CallSpan& span, uint32_t call);
+  NcclGroup& group_of(const DeviceCollective& own) const;
   void agree_on_groups() const;
   void follow_groups(Handle stream) const;
   void watch_groups(Handle stream) const;

@@ -11,6 +11,7 @@
 #include "backends/cuda/execute/peer_memory.h"
 #include "ops/collective.h"
 #include "ops/ops.h"
+#include "ops/region.h"
 #include "tests/backends/cuda/run_kernels.h"
 #include "types/tensor.h"
 
@@ -36,12 +37,73 @@ TEST(CudaPeers, KernelsCompile) {
         EXPECT_FALSE(test::nvrtc()->compile(source_of(dtype, reduction).text, architecture).empty());
 }
 
+// (sum + bias) + residual, in `result`: the buffers are these, in this order, and the result.
+struct Followed {
+  Source source;
+  size_t buffers;
+};
+Followed followed_source(DType dtype, DType result, const Shape& shape) {
+  Graph graph, next;
+  Value* x = graph.add_input("x", {dtype, shape});
+  const Node* node = graph.add(ops::all_reduce, {x}, ops::ReducingCollective{{"", 0, -1}, "sum"});
+  Value* sum = next.add_input("sum", {dtype, shape});
+  Value* bias = next.add_input("bias", {dtype, {shape.back()}});
+  Value* residual = next.add_input("residual", {dtype, shape});
+  std::vector<const Node*> nodes = {next.add(ops::add, {sum, bias})};
+  nodes.push_back(next.add(ops::add, {nodes.back()->results[0], residual}));
+  if (result != dtype) nodes.push_back(next.add(ops::convert, {nodes.back()->results[0]}, ops::Convert{result}));
+  const Value* const outputs[] = {nodes.back()->results[0]};
+  const RegionKernel region = compose_region(nodes, outputs);
+  const auto position = std::ranges::find(region.buffers, sum) - region.buffers.begin();
+  EXPECT_EQ(region.buffers[1], bias);
+  EXPECT_EQ(region.buffers[2], residual);
+  const int reduced[] = {static_cast<int>(position)};
+  const std::optional<PeerNext> written = write_peer_next(region.kernel, reduced, dtype);
+  EXPECT_TRUE(written.has_value());
+  return {{peer_entry(*node) + kPeerNext, prelude() + write_peer_kernel(*node, *written)}, 4};
+}
+
+const Shape kFollowedShapes[] = {{1, 2048}, {4, 64}, {3, 5}, {1}, {2, 3, 6}, {7, 4096}, {1, 7}};
+
+TEST(CudaPeers, KernelsThatDoWhatFollowsCompile) {
+  if (test::nvrtc() == nullptr) GTEST_SKIP() << "there is no NVRTC";
+  for (const DType dtype : {DType::kF32, DType::kF16, DType::kBF16})
+    for (const DType result : {DType::kF32, DType::kF16, DType::kF64, DType::kI8})
+      for (const Shape& shape : kFollowedShapes)
+        EXPECT_FALSE(
+            test::nvrtc()->compile(followed_source(dtype, result, shape).source.text, "sm_90a").empty());
+}
+
+TEST(CudaPeers, OnlyMapsOfAllElementsFollow) {
+  const auto follows = [](const Shape& read, auto&& of) {
+    Graph graph;
+    Value* sum = graph.add_input("sum", {DType::kF32, {Dim(4), Dim(6)}});
+    Value* other = graph.add_input("other", {DType::kF32, read});
+    const Node* node = of(graph, sum, other);
+    const Value* const outputs[] = {node->results[0]};
+    const RegionKernel region = compose_region(std::array{node}, outputs);
+    const int reduced[] = {static_cast<int>(std::ranges::find(region.buffers, sum) - region.buffers.begin())};
+    return write_peer_next(region.kernel, reduced, DType::kF32).has_value();
+  };
+  const auto sum_of = [](Graph& graph, Value* a, Value* b) { return graph.add(ops::add, {a, b}); };
+  EXPECT_TRUE(follows({Dim(4), Dim(6)}, sum_of));
+  EXPECT_TRUE(follows({Dim(1), Dim(6)}, sum_of));
+  EXPECT_TRUE(follows({}, sum_of));
+  EXPECT_FALSE(follows({Dim(2), Dim(4), Dim(6)}, sum_of));  // each element is read twice
+  const auto transposed = [](Graph& graph, Value* a, Value*) {
+    return graph.add(ops::permute, {a}, ops::Permute{{1, 0}});
+  };
+  EXPECT_FALSE(follows({}, transposed));
+}
+
 TEST(CudaPeers, MailboxesHaveRoomForWhatIsSent) {
   for (int64_t ranks = 2; ranks <= kMostPeers; ++ranks) {
     EXPECT_LE(most_peer_bytes(ranks), peer_lines(ranks) * kPeerLine);
     EXPECT_LE(2 * ranks * peer_lines(ranks) * 2 * kPeerLine, kMailboxBytes);
   }
 }
+
+using Words = std::vector<uint64_t>;
 
 // The ranks of one test: their mailboxes and streams.
 class Ranks {
@@ -70,7 +132,7 @@ class Ranks {
 
   // Each rank's result, of operands by rank.
   std::vector<std::vector<std::byte>> reduce(const std::vector<std::vector<std::byte>>& operands,
-                                             size_t elements) {
+                                             size_t elements, const std::vector<Words>& more = {}) {
     const size_t bytes = operands[0].size();
     std::vector<std::shared_ptr<std::byte>> from, to;
     for (const auto& operand : operands) {
@@ -78,7 +140,8 @@ class Ranks {
       to.push_back(device_.allocate(bytes));
       device_.copy(from.back().get(), operand.data(), bytes);
     }
-    for (size_t rank = 0; rank < operands.size(); ++rank) launch(rank, from[rank], to[rank], elements, bytes);
+    for (size_t rank = 0; rank < operands.size(); ++rank)
+      launch(rank, from[rank], to[rank], elements, bytes, more.empty() ? Words{} : more[rank]);
     for (const Handle stream : streams_)
       check(device_.driver(), device_.driver().synchronize(stream), "cuStreamSynchronize");
     std::vector<std::vector<std::byte>> results(operands.size(), std::vector<std::byte>(bytes));
@@ -88,18 +151,19 @@ class Ranks {
   }
 
   void launch(size_t rank, const std::shared_ptr<std::byte>& from, const std::shared_ptr<std::byte>& to,
-              size_t elements, size_t bytes) {
-    uint64_t words[3 + kPeerArguments] = {address(from.get()), address(to.get()), elements};
-    std::ranges::copy(peers_[rank]->arguments(), words + 3);
-    void* arguments[std::size(words)];
-    for (size_t i = 0; i < std::size(words); ++i) arguments[i] = &words[i];
+              size_t elements, size_t bytes, const Words& more = {}) {
+    Words words = {address(from.get()), address(to.get()), elements};
+    words.insert(words.end(), peers_[rank]->arguments().begin(), peers_[rank]->arguments().end());
+    words.insert(words.end(), more.begin(), more.end());
+    std::vector<void*> arguments;
+    for (uint64_t& word : words) arguments.push_back(&word);
     const LaunchConfig config{.grid = {peer_blocks(bytes), 1, 1},
                               .block = {kPeerThreads, 1, 1},
                               .shared_bytes = 0,
                               .stream = streams_[rank],
                               .attributes = nullptr,
                               .attribute_count = 0};
-    check(device_.driver(), device_.driver().launch(&config, function_, arguments, nullptr),
+    check(device_.driver(), device_.driver().launch(&config, function_, arguments.data(), nullptr),
           "cuLaunchKernelEx");
   }
 
@@ -166,6 +230,69 @@ TEST(CudaPeers, AllRanksHaveTheBitsOfSumsInTheirOrder) {
           for (const auto& got : all.reduce(operands, elements))
             EXPECT_TRUE(got == wanted)
                 << name(dtype) << " " << ranks << " ranks, " << elements << " elements";
+        }
+      }
+    }
+  }
+}
+
+std::vector<std::byte> random_elements(DType dtype, size_t elements, std::mt19937& random) {
+  std::normal_distribution<float> normal;
+  const size_t width = static_cast<size_t>(bit_width(dtype)) / 8;
+  std::vector<std::byte> made(elements * width);
+  for (size_t at = 0; at < made.size(); at += width) write(dtype, normal(random), &made[at]);
+  return made;
+}
+
+// What follows has the sum as it is stored, and is stored itself: rounded twice.
+std::vector<std::byte> followed(DType dtype, DType result, const std::vector<std::byte>& sum,
+                                const std::vector<std::byte>& bias, const std::vector<std::byte>& residual) {
+  const size_t width = static_cast<size_t>(bit_width(dtype)) / 8, to = static_cast<size_t>(bit_width(result)) / 8;
+  std::vector<std::byte> wanted(sum.size() / width * to);
+  for (size_t i = 0; i < sum.size() / width; ++i) {
+    const float value = read(dtype, &sum[i * width]) + read(dtype, &bias[i * width % bias.size()]) +
+                        read(dtype, &residual[i * width]);
+    write(result, value, &wanted[i * to]);
+  }
+  return wanted;
+}
+
+TEST(CudaPeers, WhatFollowsIsDoneByTheSameKernel) {
+  if (test::nvrtc() == nullptr || test::gpu() == nullptr) GTEST_SKIP() << "there is no GPU";
+  std::mt19937 random(7);
+  Device& device = Device::get(0);
+  for (const DType dtype : {DType::kF32, DType::kF16, DType::kBF16}) {
+    for (const DType result : {dtype, DType::kF32}) {
+      for (const Shape& shape : kFollowedShapes) {
+        Ranks all(2, followed_source(dtype, result, shape).source);
+        const auto elements = static_cast<size_t>(*product(shape).constant());
+        const std::vector<std::byte> bias =
+            random_elements(dtype, static_cast<size_t>(*shape.back().constant()), random);
+        for (int turn = 0; turn < 3; ++turn) {
+          std::vector<std::vector<std::byte>> operands;
+          for (int rank = 0; rank < 2; ++rank) operands.push_back(random_elements(dtype, elements, random));
+          const std::vector<std::byte> residual = random_elements(dtype, elements, random);
+          const std::vector<std::byte> sum =
+              expected(dtype, operands, static_cast<size_t>(bit_width(dtype)) / 8, false);
+          const std::vector<std::byte> wanted = followed(dtype, result, sum, bias, residual);
+          std::vector<std::shared_ptr<std::byte>> memory;
+          const auto given = [&](const std::vector<std::byte>& bytes) {
+            memory.push_back(device.allocate(bytes.size()));
+            device.copy(memory.back().get(), bytes.data(), bytes.size());
+            return address(memory.back().get());
+          };
+          std::vector<Words> more;
+          std::vector<std::byte*> results;
+          for (int rank = 0; rank < 2; ++rank) {
+            more.push_back({0, given(bias), given(residual), given(std::vector<std::byte>(wanted.size()))});
+            results.push_back(memory.back().get());
+          }
+          for (const auto& got : all.reduce(operands, elements, more)) EXPECT_TRUE(got == sum);
+          for (const std::byte* from : results) {
+            std::vector<std::byte> got(wanted.size());
+            device.copy(got.data(), from, got.size());
+            EXPECT_TRUE(got == wanted) << name(dtype) << " to " << name(result) << " of " << to_string(shape);
+          }
         }
       }
     }
