@@ -91,7 +91,7 @@ TEST(CudaPeers, OnlyMapsOfAllElementsFollow) {
   EXPECT_TRUE(follows({}, sum_of));
   EXPECT_FALSE(follows({Dim(2), Dim(4), Dim(6)}, sum_of));  // each element is read twice
   const auto transposed = [](Graph& graph, Value* a, Value*) {
-    return graph.add(ops::permute, {a}, ops::Permute{{1, 0}});
+    return graph.add(ops::transpose, {a}, ops::Permutation{{1, 0}});
   };
   EXPECT_FALSE(follows({}, transposed));
 }
