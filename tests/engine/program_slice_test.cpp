@@ -57,6 +57,19 @@ TEST(ProgramSlice, TakesAllOutputsOfAStep) {
   EXPECT_THAT(names_of(slice.program.steps), ElementsAre("split"));
 }
 
+TEST(ProgramSlice, StepsWithoutTheirNextDoNotDoIt) {
+  Program program{.name = "main"};
+  const BufferId x = add_input(program, "x", f32({2})), sum = add_output(program, "sum", f32({2}));
+  const BufferId y = add_output(program, "y", f32({2}));
+  program.steps = {kernel_step("all_reduce", {x}, {sum}), kernel_step("next", {sum}, {y})};
+  program.steps[0].action = RoutineStep{"all_reduce", {}, 0, 0};
+  const auto with_next = [&](uint32_t output) {
+    return slice_program(program, {{output}}).program.steps[0].as<RoutineStep>()->with_next;
+  };
+  EXPECT_EQ(with_next(0), kNoId);
+  EXPECT_EQ(with_next(1), 0u);
+}
+
 TEST(ProgramSlice, EverySliceIsAValidProgram) {
   const Program program = init_of_two_weights();
   for (uint32_t chosen = 0; chosen < 16; ++chosen) {

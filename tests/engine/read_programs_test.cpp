@@ -17,6 +17,7 @@ struct RawStep {
   uint8_t control = 0;
   std::vector<uint32_t> sizes, programs;
   std::string backend, routine;
+  uint32_t with_next = kNoId;
 };
 
 RawStep step_of(StepNumber kind) {
@@ -33,6 +34,7 @@ std::vector<std::byte> section_with(const RawStep& raw) {
   step.add_control(raw.control);
   step.add_backend(backend);
   step.add_routine(routine);
+  step.add_image_with_next(raw.with_next);
   step.add_sizes(sizes);
   step.add_programs(programs);
   const std::vector steps = {step.Finish()};
@@ -62,16 +64,19 @@ TEST(ReadPrograms, RefusesFieldsOfOtherKinds) {
   for (const StepNumber kind : {StepNumber::kKernel, StepNumber::kRoutine, StepNumber::kCopy}) {
     EXPECT_EQ(refusal(step_of(kind)), "");
     RawStep with_launch = step_of(kind), with_backend = step_of(kind), with_routine = step_of(kind),
-            with_programs = step_of(kind);
+            with_programs = step_of(kind), with_next = step_of(kind);
     with_launch.sizes = {0};
     with_backend.backend = "cpu";
     with_routine.routine = "sort";
     with_programs.programs = {0};
+    with_next.with_next = 0;
     const bool is_kernel = kind == StepNumber::kKernel;
     EXPECT_THAT(refusal(with_launch), HasSubstr(is_kernel ? "" : "has a launch but runs no kernel"));
     EXPECT_THAT(refusal(with_backend), HasSubstr(is_kernel ? "" : "has a launch but runs no kernel"));
     EXPECT_THAT(refusal(with_routine),
                 HasSubstr(kind == StepNumber::kRoutine ? "" : "names a routine but does not run it"));
+    EXPECT_THAT(refusal(with_next),
+                HasSubstr(kind == StepNumber::kRoutine ? "" : "does the next one but is no routine"));
     EXPECT_THAT(refusal(with_programs), HasSubstr("lists nested programs but does not run them"));
   }
 }

@@ -254,6 +254,43 @@ TEST(Validate, RefusesKernelsOfOtherRoutinesThanCollectivesOfDevices) {
   EXPECT_THAT(refusal(set({{"group", std::string()}}, 0)), HasSubstr("is not a collective of GPUs"));
 }
 
+// a -> all ranks' sum b -> c, where what does both steps reads a until the end.
+EngineData followed_engine() {
+  EngineData engine = device_engine();
+  Program& main = engine.main;
+  const BufferId c = testing::add_buffer(main, "c", main.buffers[2].type, ArenaStorage{});
+  main.buffers[c].place = kDevice;
+  main.buffers[c].as<ArenaStorage>()->above = {2};
+  main.steps[1].action = RoutineStep{"all_reduce", {{"group", std::string()}, {"on_device", int64_t{1}}}, 0, 0};
+  main.steps.insert(main.steps.begin() + 2, testing::kernel_step("next", {2}, {c}));
+  main.steps[2].as<KernelStep>()->backend = "gpu";
+  main.steps[3].uses[0].buffer = c;
+  return engine;
+}
+
+TEST(Validate, StepsThatDoTheNextOneKeepTheirOperands) {
+  EngineData engine = followed_engine();
+  EXPECT_EQ(refusal(engine), "");
+  const auto set = [&](ImageId image, ImageId with_next) -> EngineData& {
+    auto& routine = *engine.main.steps[1].as<RoutineStep>();
+    routine.image = image;
+    routine.with_next = with_next;
+    return engine;
+  };
+  EXPECT_THAT(refusal(set(0, 7)), HasSubstr("by a kernel binary that the engine lacks"));
+  EXPECT_THAT(refusal(set(kNoId, 0)), HasSubstr("no kernel behind it"));
+  set(0, 0).main.steps[2].uses[0].buffer = 1;
+  EXPECT_THAT(refusal(engine), HasSubstr("no kernel behind it"));
+  engine = followed_engine();
+  engine.main.buffers[2].as<ArenaStorage>()->above = {};
+  engine.main.buffers[4].as<ArenaStorage>()->above = {1, 2};
+  EXPECT_NE(refusal(engine), "");
+  engine = followed_engine();
+  engine.main.buffers[2].as<ArenaStorage>()->above = {};
+  engine.main.steps[1].as<RoutineStep>()->with_next = kNoId;
+  EXPECT_NE(refusal(engine), "");
+}
+
 Program loop() {
   Program body{.name = "body"};
   const BufferId iteration = testing::add_input(body, "i", {DType::kI64, {}, {}});

@@ -89,6 +89,11 @@ class Sum(torch.nn.Module):
         return funcol.all_reduce(x, "sum", dist.group.WORLD)
 
 
+class Followed(torch.nn.Module):
+    def forward(self, x: torch.Tensor, residual: torch.Tensor) -> torch.Tensor:
+        return residual + funcol.all_reduce(x, "sum", dist.group.WORLD)
+
+
 class Another(torch.nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return funcol.all_reduce(x, "max", dist.group.WORLD)
@@ -127,7 +132,7 @@ def expected(dtype: torch.dtype, rank: int) -> list[np.ndarray]:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """everything.ingot, twice.ingot, another.ingot, sized.ingot; x0.npz, y0.npz: inputs and results of rank 0."""
+    """everything.ingot, twice.ingot, another.ingot, sized.ingot, followed.ingot; x0.npz, y0.npz: inputs and results of rank 0."""
     from torch.testing._internal.distributed.fake_pg import FakeStore
 
     folder = tmp_path_factory.mktemp("collectives")
@@ -141,13 +146,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
             ("twice", Twice(), (torch.zeros(4, 3),), {"x": {0: sized}}),
             ("another", Another(), (torch.zeros(4, 3),), {"x": {0: sized}}),
             ("sized", Sum(), (torch.zeros(4, 3),), {"x": {0: long}}),
+            ("followed", Followed(), (torch.zeros(4, 3), torch.ones(4, 3)), {"x": {0: long}, "residual": {0: long}}),
         ):
             torch.export.save(
                 torch.export.export(model, given, dynamic_shapes=shapes), folder / f"{name}.pt2"
             )
     finally:
         dist.destroy_process_group()
-    for name in ("everything", "twice", "another", "sized"):
+    for name in ("everything", "twice", "another", "sized", "followed"):
         ingot.build(folder / f"{name}.pt2", rank="any", device="cuda:sm_90a", verify_kernels=False).save(
             folder / f"{name}.ingot"
         )

@@ -108,6 +108,43 @@ def test_long_sums_go_by_nccl(folder: Path, machine: Machine) -> None:
         assert f"{sum(rows <= most for rows in sizes) * RANKS} reductions by peers" in said
 
 
+FOLLOWED = """
+def engine_of(rank):
+    return "followed"
+
+def check(engine, rank):
+    for rows in map(int, sys.argv[3:]):
+        parts = [np.arange(rows * 3, dtype=np.float32).reshape(rows, 3) % 97 + each for each in range(3)]
+        result = engine(parts[rank], 5 * parts[2])
+        if sys.argv[2]:
+            np.testing.assert_array_equal(result, parts[0] + parts[1] + 5 * parts[2], err_msg=str(rows))
+"""
+
+
+@pytest.mark.parametrize("use", ["", "sums", "0"])
+def test_what_follows_a_sum_is_done_with_it(folder: Path, machine: Machine, use: str) -> None:
+    """Of short sums, where GPUs reach each other's memory. Other launches of what stands in for GPUs compute nothing."""
+    most = (2 << 20) // (2 * RANKS * 16) * 8 // 4 // 3
+    sizes = [1, most, 5, 1, most, 7] * 3
+    long = [most + 1, 5, 40000, most + 1, 5, 40000] * 2
+    does_next = machine.has_peers and not use
+    for rows, is_checked in ((sizes, not machine.is_fake or does_next), (long, not machine.is_fake)):
+        said = run_as_threads(
+            FOLLOWED,
+            folder,
+            machine,
+            "checked" if is_checked else "",
+            *map(str, rows),
+            FAKE_NEXT=1,
+            INGOT_PEER_MEMORY=use,
+        )
+        if not machine.is_fake:
+            continue
+        short = RANKS * sum(each <= most for each in rows)
+        by_peers = short if machine.has_peers and use != "0" else 0
+        assert f" {by_peers} reductions by peers, {short if does_next else 0} with what follows" in said
+
+
 @pytest.mark.parametrize("refusing", range(RANKS))
 def test_all_ranks_refuse_peers_alike(folder: Path, fake_nccl: Path, refusing: int) -> None:
     """One process does not want its memory to be written: no rank waits for what another does not send."""
