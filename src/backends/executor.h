@@ -51,7 +51,7 @@ struct DeviceCollective {
   DType dtype = DType::kF32;      // of what is reduced
   Communicator* group = nullptr;  // that the queue has opened; null: of this rank alone
   int source = 0;                 // kBroadcast
-  ImageId image = kNoId;  // of the engine: a kernel that reduces over memory of the other ranks' devices
+  ImageId image = kNoId;      // of the engine: a kernel that reduces over memory of the other ranks' devices
   ImageId with_next = kNoId;  // ... and then does the launch of the call behind it
   // kAllReduce: of a tensor; kReduceScatter: of a result; kAllToAll: of a row, which all ranks have in common
   size_t elements = 0;

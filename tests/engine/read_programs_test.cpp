@@ -76,7 +76,7 @@ TEST(ReadPrograms, RefusesFieldsOfOtherKinds) {
     EXPECT_THAT(refusal(with_routine),
                 HasSubstr(kind == StepNumber::kRoutine ? "" : "names a routine but does not run it"));
     EXPECT_THAT(refusal(with_next),
-                HasSubstr(kind == StepNumber::kRoutine ? "" : "does the next one but is no routine"));
+                HasSubstr(kind == StepNumber::kRoutine ? "" : "does the next one but is not a routine"));
     EXPECT_THAT(refusal(with_programs), HasSubstr("lists nested programs but does not run them"));
   }
 }

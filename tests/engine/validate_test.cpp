@@ -261,7 +261,8 @@ EngineData followed_engine() {
   const BufferId c = testing::add_buffer(main, "c", main.buffers[2].type, ArenaStorage{});
   main.buffers[c].place = kDevice;
   main.buffers[c].as<ArenaStorage>()->above = {2};
-  main.steps[1].action = RoutineStep{"all_reduce", {{"group", std::string()}, {"on_device", int64_t{1}}}, 0, 0};
+  main.steps[1].action =
+      RoutineStep{"all_reduce", {{"group", std::string()}, {"on_device", int64_t{1}}}, 0, 0};
   main.steps.insert(main.steps.begin() + 2, testing::kernel_step("next", {2}, {c}));
   main.steps[2].as<KernelStep>()->backend = "gpu";
   main.steps[3].uses[0].buffer = c;

@@ -146,7 +146,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
             ("twice", Twice(), (torch.zeros(4, 3),), {"x": {0: sized}}),
             ("another", Another(), (torch.zeros(4, 3),), {"x": {0: sized}}),
             ("sized", Sum(), (torch.zeros(4, 3),), {"x": {0: long}}),
-            ("followed", Followed(), (torch.zeros(4, 3), torch.ones(4, 3)), {"x": {0: long}, "residual": {0: long}}),
+            (
+                "followed",
+                Followed(),
+                (torch.zeros(4, 3), torch.ones(4, 3)),
+                {"x": {0: long}, "residual": {0: long}},
+            ),
         ):
             torch.export.save(
                 torch.export.export(model, given, dynamic_shapes=shapes), folder / f"{name}.pt2"

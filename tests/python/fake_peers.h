@@ -81,8 +81,8 @@ void* open_shared(const SharedMemory& handle) {
 
 // Operand, result, elements, and PeerArgument.
 using PeerArguments = std::array<uint64_t, 3 + abi::kPeerArguments>;
-// A kernel that does the next launch, too, gets that one's buffers: with FAKE_NEXT there are three, and the last
-// becomes the sum of the others. Other launches compute nothing.
+// A kernel that does the next launch, too, gets that one's buffers: with FAKE_NEXT there are three, and the
+// last becomes the sum of the others. Other launches compute nothing.
 struct PeerCall {
   PeerArguments words;
   std::array<uint64_t, 3> next;

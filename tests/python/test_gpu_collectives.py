@@ -9,8 +9,12 @@ import socket
 import subprocess
 from pathlib import Path
 
+import ingot
 import numpy as np
 import pytest
+import torch
+import torch.distributed as dist
+import torch.distributed._functional_collectives as funcol
 from collective_engines import (
     DTYPES,
     RANKS,
@@ -143,6 +147,57 @@ def test_what_follows_a_sum_is_done_with_it(folder: Path, machine: Machine, use:
         short = RANKS * sum(each <= most for each in rows)
         by_peers = short if machine.has_peers and use != "0" else 0
         assert f" {by_peers} reductions by peers, {short if does_next else 0} with what follows" in said
+
+
+class Halves(torch.nn.Module):
+    """Two blocks of a tensor-parallel decoder: row-parallel products, their sums, a residual, and a norm before the next product."""
+
+    def __init__(self, width: int = 64) -> None:
+        super().__init__()
+        self.layers = torch.nn.ModuleList(
+            torch.nn.ModuleDict(
+                {
+                    "norm": torch.nn.RMSNorm(width),
+                    "up": torch.nn.Linear(width, 32),
+                    "down": torch.nn.Linear(32, width),
+                }
+            )
+            for _ in range(2)
+        )
+        self.bias = torch.nn.Parameter(torch.zeros(width))
+
+    def forward(self, x: torch.Tensor, other: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        for layer in self.layers:
+            part = layer["down"](torch.nn.functional.silu(layer["up"](layer["norm"](x))))
+            x = x + (funcol.all_reduce(part, "sum", dist.group.WORLD) + self.bias)
+        return x, other.exp()
+
+
+def steps_of(level: int, rows: int = 1) -> list[dict]:
+    from torch.testing._internal.distributed.fake_pg import FakeStore
+
+    dist.init_process_group("fake", rank=0, world_size=RANKS, store=FakeStore())
+    try:
+        model = Halves().bfloat16().eval().requires_grad_(False)
+        given = (torch.zeros(rows, 64, dtype=torch.bfloat16), torch.zeros(5))
+        program = torch.export.export(model, given)
+    finally:
+        dist.destroy_process_group()
+    built = ingot.build(
+        program, rank="any", device="cuda:sm_90a", verify_kernels=False, optimization_level=level
+    )
+    return built.inspect()["main"]["steps"]
+
+
+def test_nothing_lies_between_a_sum_and_the_next_product() -> None:
+    """And no other step is joined with what follows a sum."""
+    steps = steps_of(3)
+    sums = [k for k, step in enumerate(steps) if step["name"] == "all_reduce"]
+    assert len(sums) == 2
+    assert [steps[k].get("with_next") for k in sums] == ["ingot_peer_sum_bf16_and_next"] * 2
+    assert all(steps[k + 1]["name"] == "fused[add, add]" for k in sums), [step["name"] for step in steps]
+    assert "normalized_linear" in steps[sums[0] + 2]["name"]
+    assert not any("with_next" in step for step in steps_of(1))
 
 
 @pytest.mark.parametrize("refusing", range(RANKS))

@@ -55,8 +55,8 @@ enum MapConstant : uint8_t {
 // A collective's own kernel reduces over memory that the GPUs of the ranks write for each other: each GPU has
 // a mailbox, and each rank writes its elements into those of all others. The name of its image begins with
 // kPeerEntry and is that of the kernel; its arguments are the operand, the result, the number of elements
-// (i64), and kPeerArguments words, which follow. One whose name ends with kPeerNext also does the launch behind
-// it, which reads the result: that one's buffers and symbols are further arguments.
+// (i64), and kPeerArguments words, which follow. One whose name ends with kPeerNext also does the launch
+// behind it, which reads the result: that one's buffers and symbols are further arguments.
 //
 // A mailbox is two halves, used in turns, of one part per rank; a part is lines of 16 bytes, each of which
 // has kPeerLine bytes of elements: of each 8 bytes the lower half is elements, the upper half kPeerArrived

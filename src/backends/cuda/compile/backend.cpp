@@ -121,9 +121,8 @@ std::optional<LoweredKernel> kernel_of_peers_with_next(const Node& reduction, co
   for (size_t i = 0; i < region.buffers.size(); ++i)
     if (std::ranges::find(reduced, members.outer.at(region.buffers[i])) != reduced.end())
       buffers.push_back(static_cast<int>(i));
-  const std::optional<PeerNext> both =
-      write_peer_next(expand_functions(region.kernel, has_exact_functions(target)), buffers,
-                      reduction.operand_type(0).dtype);
+  const std::optional<PeerNext> both = write_peer_next(
+      expand_functions(region.kernel, has_exact_functions(target)), buffers, reduction.operand_type(0).dtype);
   if (!both) return std::nullopt;
   const std::string text = write_peer_kernel(reduction, *both);
   return LoweredKernel{.tactic = {},

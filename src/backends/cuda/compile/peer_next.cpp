@@ -20,7 +20,7 @@ namespace {
 using loops::ExprNode;
 using loops::Loop;
 
-// Of the elements of the loops, the last varying fastest.
+// The number of a point of the loops, of which the last varies fastest.
 Dim number_of_point(const std::vector<Loop>& loops) {
   Dim number = 0;
   for (const Loop& loop : loops) number = number * loop.extent + Dim::symbol(loop.variable);
@@ -121,8 +121,7 @@ class NextWriter {
     const bool is_vector = are_in_vectors(stored(), stage().store->index, loop.variable);
     const Dim first = place();
     const std::string to = scope.text(first);
-    if (is_vector)
-      next_.line += fmt::format("{} values[kEach];\n", type_name(stage().value->dtype));
+    if (is_vector) next_.line += fmt::format("{} values[kEach];\n", type_name(stage().value->dtype));
     next_.line += "#pragma unroll\nfor (int e = 0; e < kEach; ++e) {\n";
     IndexScope inner = scope;
     inner.add(loop, fmt::format("({} + e)", scope.text(Dim::symbol(loop.variable))));

@@ -18,8 +18,8 @@ struct PeerNext {
   std::string line;       // the rest, where they are in `result`, rounded
 };
 
-// `next`: a kernel of Loop IR; `reduced`: its buffers that are the result, whose elements have `dtype`. nullopt
-// if it is not one map of the result's elements.
+// `next`: a kernel of Loop IR; `reduced`: its buffers that are the result, whose elements have `dtype`.
+// nullopt if it is not one map of the result's elements.
 std::optional<PeerNext> write_peer_next(const loops::Kernel& next, std::span<const int> reduced, DType dtype);
 
 }  // namespace ingot::core::cuda

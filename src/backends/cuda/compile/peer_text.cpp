@@ -153,9 +153,8 @@ std::string write_peer_kernel(const Node& node, const PeerNext& next) {
       "u64 m0, u64 m1, u64 m2, u64 m3, u64 m4, u64 m5, u64 m6, u64 m7, u64 counts, u64 is_over, "
       "u64 rank, u64 ranks{}) {{",
       kPeerThreads, peer_entry(node) + (next.arguments.empty() ? "" : kPeerNext), next.arguments);
-  for (const std::string_view part :
-       {std::string_view(next.begin), kPeerBegin, std::string_view(next.loads), kPeerSum,
-        std::string_view(next.line), kPeerEnd})
+  for (const std::string_view part : {std::string_view(next.begin), kPeerBegin, std::string_view(next.loads),
+                                      kPeerSum, std::string_view(next.line), kPeerEnd})
     text += part;
   return text;
 }

@@ -197,9 +197,8 @@ void CudaQueue::list(const CallSpan& span, Marks marks) {
     while (awaited < span.prefetches.size() && span.prefetches[awaited].before <= i) ++awaited;
     const bool is_apart = awaited < span.prefetches.size() && span.prefetches[awaited].before == i + 1;
     if (awaited > before) calls_.add_wait(awaited - 1);
-    if (i == done)
-      continue;  // with the one before
-    else if (call.collective != nullptr && !is_apart && lists_with_next(images, span, i))
+    if (i == done) continue;  // with the one before
+    if (call.collective != nullptr && !is_apart && lists_with_next(images, span, i))
       done = i + 1;
     else if (call.collective != nullptr)
       list_collective(images, call);

@@ -54,7 +54,8 @@ Followed followed_source(DType dtype, DType result, const Shape& shape) {
   Value* residual = next.add_input("residual", {dtype, shape});
   std::vector<const Node*> nodes = {next.add(ops::add, {sum, bias})};
   nodes.push_back(next.add(ops::add, {nodes.back()->results[0], residual}));
-  if (result != dtype) nodes.push_back(next.add(ops::convert, {nodes.back()->results[0]}, ops::Convert{result}));
+  if (result != dtype)
+    nodes.push_back(next.add(ops::convert, {nodes.back()->results[0]}, ops::Convert{result}));
   const Value* const outputs[] = {nodes.back()->results[0]};
   const RegionKernel region = compose_region(nodes, outputs);
   const auto position = std::ranges::find(region.buffers, sum) - region.buffers.begin();
@@ -250,7 +251,8 @@ std::vector<std::byte> random_elements(DType dtype, size_t elements, std::mt1993
 // What follows has the sum as it is stored, and is stored itself: rounded twice.
 std::vector<std::byte> followed(DType dtype, DType result, const std::vector<std::byte>& sum,
                                 const std::vector<std::byte>& bias, const std::vector<std::byte>& residual) {
-  const size_t width = static_cast<size_t>(bit_width(dtype)) / 8, to = static_cast<size_t>(bit_width(result)) / 8;
+  const size_t width = static_cast<size_t>(bit_width(dtype)) / 8,
+               to = static_cast<size_t>(bit_width(result)) / 8;
   std::vector<std::byte> wanted(sum.size() / width * to);
   for (size_t i = 0; i < sum.size() / width; ++i) {
     const float value = read(dtype, &sum[i * width]) + read(dtype, &bias[i * width % bias.size()]) +
@@ -289,7 +291,10 @@ TEST(CudaPeers, WhatFollowsIsDoneByTheSameKernel) {
           std::vector<std::byte*> results;
           for (int rank = 0; rank < 2; ++rank) {
             const std::map<std::string, std::vector<std::byte>> values = {
-                {"sum", {}}, {"bias", bias}, {"residual", residual}, {"", std::vector<std::byte>(wanted.size())}};
+                {"sum", {}},
+                {"bias", bias},
+                {"residual", residual},
+                {"", std::vector<std::byte>(wanted.size())}};
             Words& words = more.emplace_back();
             for (const std::string& buffer : kernel.buffers) {
               words.push_back(values.at(buffer).empty() ? 0 : given(values.at(buffer)));
