@@ -167,7 +167,8 @@ class ProgramReader : FlatReader {
     const bool has_routine = !routine.empty() || !attributes.empty();
     require(kind == StepNumber::kKernel || !has_launch, "a step has a launch but runs no kernel");
     require(kind == StepNumber::kRoutine || !has_routine, "a step names a routine but does not run it");
-    require(kind == StepNumber::kRoutine || with_next == kNoId, "a step does the next one but is not a routine");
+    require(kind == StepNumber::kRoutine || with_next == kNoId,
+            "a step does the next one but is not a routine");
     require(kind == StepNumber::kProgram || numbers(source.programs()).empty(),
             "a step lists nested programs but does not run them");
     switch (kind) {
