@@ -290,8 +290,25 @@ def _rebuilt_singular(u: torch.Tensor, s: torch.Tensor, vh: torch.Tensor) -> lis
     return [s, (u[..., :k] * s.unsqueeze(-2)) @ vh[..., :k, :], u.mT @ u, vh @ vh.mT]
 
 
-# Vectors whose sign is free, and whose basis is where values are equal: what does not depend on that.
+def _in_order(values: torch.Tensor) -> torch.Tensor:
+    """Each row by its real parts, equal ones (of conjugates) by the others."""
+    rows = []
+    for row in torch.atleast_2d(values).flatten(0, -2):
+        scale = max(row.abs().tolist(), default=1.0) or 1.0
+        rows.append(sorted(row.tolist(), key=lambda value: (round(value.real / scale, 3), value.imag)))
+    return torch.tensor(rows, dtype=values.dtype).reshape(values.shape)
+
+
+def _rebuilt_general(values: torch.Tensor, vectors: torch.Tensor) -> list[torch.Tensor]:
+    rebuilt = (vectors * values.unsqueeze(-2)) @ torch.linalg.inv(vectors)
+    return [_in_order(values), rebuilt, vectors.abs().square().sum(-2)]
+
+
+# Vectors whose sign is free, and whose basis is where values are equal, and values in any order: what does not depend
+# on that.
 _INVARIANTS: dict[str, Callable[..., list[torch.Tensor]]] = {
+    "linalg.eig": _rebuilt_general,
+    "linalg.eigvals": lambda values: [_in_order(values)],
     "linalg.eigh": _rebuilt_eigen,
     "linalg.svd": _rebuilt_singular,
     "svd": lambda u, s, v: _rebuilt_singular(u, s, v.mT),
