@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <ranges>
 
 #include "api/compiler/backends.h"
 #include "ops/convolution.h"
@@ -47,7 +48,8 @@ Target target_of(const Backend& backend) {
 
 std::vector<Pass> all_passes() {
   std::vector<Pass> all = pipeline(eager_target());
-  for (const Backend* backend : api::backends())
+  // Of passes that several backends have, those of GPUs are tried: they rewrite what the CPU's do, and more.
+  for (const Backend* backend : std::views::reverse(api::backends()))
     std::ranges::move(backend->passes(target_of(*backend)), std::back_inserter(all));
   std::ranges::stable_sort(all, {}, &Pass::name);
   const auto repeated = std::ranges::unique(all, {}, &Pass::name);
