@@ -294,10 +294,24 @@ def _tensors(result: Any) -> list[torch.Tensor]:
 def compare(row: Row, function: Callable[..., Any]) -> int:
     """The number of samples; AssertionError if the row's result differs for one."""
     count = 0
-    for _, _, expected, actual in fitting_samples(row, function):
-        torch.testing.assert_close(_tensors(actual), _tensors(expected), equal_nan=True)
+    for arguments, keywords, expected, actual in fitting_samples(row, function):
+        if not _errs_no_more(row, (arguments, keywords), expected, actual):
+            torch.testing.assert_close(_tensors(actual), _tensors(expected), equal_nan=True)
         count += 1
     return count
+
+
+def _errs_no_more(row: Row, call: tuple[tuple, dict[str, Any]], eager: Any, actual: Any) -> bool:
+    """Whether the row is as near to eager's result in c128 as eager in c64, whose powers err by more than a rounding."""
+    is_narrow = row.kind == "complex" and getattr(eager, "dtype", None) == torch.complex64
+    if not is_narrow or actual.dtype != eager.dtype or not eager.numel() or not torch.isfinite(eager).all():
+        return False
+    arguments, keywords = pytree.tree_map(
+        lambda leaf: leaf.to(torch.complex128) if getattr(leaf, "dtype", None) == torch.complex64 else leaf,
+        call,
+    )
+    exact = row.overload(*arguments, **keywords)
+    return bool(((actual - exact).abs() <= 1.5 * (eager - exact).abs().max()).all())
 
 
 def main() -> int:
