@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "engine/program.h"
 #include "ops/model_source.h"
 #include "ops/ops.h"
 #include "support/error.h"
@@ -62,21 +63,13 @@ void apply(SymbolTable& symbols, const TensorArgument& input, const DimProfile& 
   }
 }
 
-// As callers see it: without the dim of the parts.
-TensorType given_type(TensorType type, bool is_complex) {
-  if (!is_complex) return type;
-  type.dtype = complex_of(type.dtype);
-  type.shape.pop_back();
-  return type;
-}
-
 }  // namespace
 
 std::vector<TensorArgument> tensor_arguments(const aten::Imported& model) {
   std::vector<TensorArgument> arguments;
   for (const Value* input : model.graph.inputs())
     arguments.push_back(
-        {input->name, given_type(input->type, model.complex_inputs.contains(arguments.size()))});
+        {input->name, type_for_callers(input->type, model.complex_inputs.contains(arguments.size()))});
   for (const auto& node : model.graph.nodes()) {
     if (node->op != &ops::state) continue;
     const auto source = node->attributes<ops::ModelSource>();
@@ -86,7 +79,7 @@ std::vector<TensorArgument> tensor_arguments(const aten::Imported& model) {
     const auto before =
         std::count_if(model.input_slots.begin(), model.input_slots.begin() + *slot, is_tensor);
     arguments.insert(arguments.begin() + before,
-                     {source.name, given_type(node->results[0]->type, state.is_complex)});
+                     {source.name, type_for_callers(node->results[0]->type, state.is_complex)});
   }
   return arguments;
 }

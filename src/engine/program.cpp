@@ -57,9 +57,8 @@ int64_t place_arena(const Program& program, Place place, std::span<const int64_t
   return total;
 }
 
-TensorType type_for_callers(const Port& port) {
-  TensorType type = port.type;
-  if (!port.is_complex) return type;
+TensorType type_for_callers(TensorType type, bool is_complex) {
+  if (!is_complex) return type;
   type.dtype = complex_of(type.dtype);
   type.shape.pop_back();
   return type;

@@ -167,7 +167,8 @@ struct Port {  // an input, output or state of a program
 };
 
 // What callers pass and receive: "c64[3, 4]" for the f32[3, 4, 2] of a complex port.
-TensorType type_for_callers(const Port& port);
+TensorType type_for_callers(TensorType type, bool is_complex);
+inline TensorType type_for_callers(const Port& port) { return type_for_callers(port.type, port.is_complex); }
 
 struct Program {
   std::string name;     // "main", "init"
