@@ -75,6 +75,14 @@ std::vector<bool> add_noise(Tensor& tensor, Random& random, double size, const T
   return changed;
 }
 
+void flush_to_zero(Tensor& tensor, double limit) {
+  const TensorView view = tensor.view();
+  for_each_element(tensor, [&](const auto& index) {
+    const double value = read_double(view, index);
+    if (std::abs(value) < limit) write_double(view, index, std::copysign(0.0, value));
+  });
+}
+
 Promoted promote(const Node& node, bool (*is_promoted)(DType), DType to) {
   Promoted result;
   std::vector<Value*> operands;

@@ -33,6 +33,9 @@ double noise_of(DType dtype);  // relative
 // Which elements got noise: not those that are exact. `exact` may be null.
 std::vector<bool> add_noise(Tensor& tensor, Random& random, double size, const Tensor* exact);
 
+// Values below `limit` in size become 0.
+void flush_to_zero(Tensor& tensor, double limit);
+
 // The same call with floating operands below f64 in another dtype; null where that changes the operator.
 struct Promoted {
   Graph graph{"promoted"};

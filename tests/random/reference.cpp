@@ -20,7 +20,9 @@ namespace {
 // Numbers of trajectories. In the first four, sums that may overflow are all the same; in the last three they
 // differ from each other, as what sorts and compares them shows. These run only where there are such sums.
 constexpr double kAnything[] = {NAN, INFINITY, -INFINITY, 0};
-constexpr int kZeros = 3, kUniform = 4, kWide = 4, kRising = 5, kFalling = 6, kMixed = 7, kTrajectories = 8;
+constexpr int kFlushed = 2, kZeros = 3, kUniform = 4, kWide = 4, kRising = 5, kFalling = 6, kMixed = 7, kTrajectories = 8;
+
+constexpr double kLeastNormal = std::numeric_limits<float>::min();
 
 // One trajectory.
 struct Trial {
@@ -65,6 +67,8 @@ class NoisyNode {
     multiplies_ = node.op == &ops::product || node.op == &ops::cumulative_product;
     averages_ =
         node.op == &ops::mean || node.op == &ops::average_pool || node.op == &ops::adaptive_average_pool;
+    for (size_t i = 0; i < node.operands.size() && node.op->traits.has(Trait::kContraction); ++i)
+      multiplies_bf16_ |= node.has_operand(i) && node.operand_type(i).dtype == DType::kBF16;
     doubles_ = promote(node, is_below_f64, DType::kF64);
   }
 
@@ -92,6 +96,8 @@ class NoisyNode {
       if (operands[i] == nullptr || !is_floating(operands[i]->dtype)) continue;
       Tensor& copy = moved.emplace_back(converted(*operands[i], wide.operand_type(i).dtype));
       add_noise(copy, random, noise_of(copy.dtype), nullptr);
+      const bool is_flushed = multiplies_bf16_ && node_.operand_type(i).dtype == DType::kBF16;
+      if (is_flushed && number == kFlushed) flush_to_zero(copy, kLeastNormal);
       used[i] = &copy;
     }
     if (is_power_ && number == 2 && is_floating(operands[1]->dtype))
@@ -101,6 +107,7 @@ class NoisyNode {
     std::vector<Tensor> results = evaluate_promoted(is_wide ? *doubles_.node : wide, used, symbols);
     const std::vector<Tensor> exact = exact_results(used, symbols);
     if (!elementwise_) add_overflows(results, operands, symbols, trial);
+    if (multiplies_bf16_ && number == kFlushed) flush_sums(results[0], symbols);
     if (node_.op == &ops::scaled_linear) sum_blocks(results[0], used, symbols, trial);
     if (hides_ && number < kUniform && !std::ranges::all_of(operands, all_finite))
       fill(results[0], kAnything[number]);
@@ -165,6 +172,12 @@ class NoisyNode {
         ++position;
       });
     }
+  }
+
+  // Processors multiply bf16 without subnormal numbers, and torch on them: of each term as much may be lost.
+  void flush_sums(Tensor& sums, const SymbolValues& symbols) const {
+    const auto elements = static_cast<double>(std::max<int64_t>(sums.elements(), 1));
+    flush_to_zero(sums, kLeastNormal * (1 + loop_steps(node_, symbols) / elements));
   }
 
   void sum_blocks(Tensor& result, std::span<const Tensor* const> operands, const SymbolValues& symbols,
@@ -282,7 +295,7 @@ class NoisyNode {
 
   const Node& node_;
   bool rounds_, elementwise_ = false, has_tail_ = false, has_logarithm_ = false, multiplies_ = false,
-                averages_ = false, is_power_ = false, hides_ = false;
+                averages_ = false, is_power_ = false, hides_ = false, multiplies_bf16_ = false;
   Promoted halves_, doubles_;
 };
 
