@@ -315,7 +315,8 @@ bool TcpGroup::tell(int rank, int code, const std::string& text, const TimeLimit
 
 // All within one limit, those that did not cause the failure first. Then waits a moment for them to close
 // too: closing while they still send would make the system throw away what they have not read yet. A culprit
-// that is merely different hears of it as well.
+// that is merely different hears of it as well, and one that was late finds it behind the blocks that it did
+// not read, if there is room.
 void TcpGroup::tell_others(int code, const std::string& text, const std::vector<int>& culprits) {
   const TimeLimit limit(kFarewell);
   std::vector<int> told;
@@ -324,7 +325,9 @@ void TcpGroup::tell_others(int code, const std::string& text, const std::vector<
     if (rank != options_.rank && !is_culprit && tell(rank, code, text, limit)) told.push_back(rank);
   }
   for (const int culprit : culprits) {
-    if (code == kDiffers && tell(culprit, code, text, limit)) told.push_back(culprit);
+    const bool is_different = code == kDiffers;
+    const bool is_told = tell(culprit, code, text, is_different ? limit : TimeLimit(milliseconds(0)));
+    if (is_different && is_told) told.push_back(culprit);
     connection(culprit).end_sending();
   }
   std::byte dropped[4096];
