@@ -13,8 +13,8 @@
 namespace ingot::core {
 namespace {
 
-bool is_elementwise(
-    const Node& node) {  // one stage, one store, no reduction: can be computed where it is read
+// One stage, one store, no reduction: can be computed where it is read.
+bool is_elementwise(const Node& node) {
   return node.op->lower != nullptr && (node.op->traits.has(Trait::kElementwise) ||
                                        node.op->traits.has(Trait::kView) || ops::is_row_statistic(node));
 }
