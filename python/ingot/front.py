@@ -24,6 +24,11 @@ from ingot.reporting import Report, short_path
 from ingot.settings import Settings
 from ingot.torch_backend import REPORTS, backend
 
+_NOT_EXPORTED = (
+    "ingot: the model was exported by torch.export, which failed here. "
+    'torch.compile(model, backend="ingot"), or ir="torch_compile", takes it as it is: what cannot be traced runs in Python'
+)
+
 
 def compile(
     model: Any,
@@ -48,7 +53,7 @@ def compile(
     Raises UserError on bad options or inputs, UnsupportedError if full compilation is required and impossible.
     """
     options = without_peer_options(options)  # so that one notice names them
-    Settings.parse(options)  # before the export, which may take minutes
+    Settings.parse(options, compile)  # before the export, which may take minutes
     if ir == "torch_compile":
         return torch.compile(model, backend=backend, options=options)
     if ir not in FRONTS:
@@ -94,6 +99,7 @@ def export(
             )
     except Exception as error:
         if not bound or has_tensor(bound):
+            error.add_note(_NOT_EXPORTED)
             raise
         raise no_tensor(*next(iter(bound.items()))) from error
     if bound and not has_tensor(bound) and not _returns_tensor(program):

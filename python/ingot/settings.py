@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import difflib
+import inspect
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -80,8 +81,11 @@ class Settings:
             self.compiler["shapes"] = ",".join([*known, *texts])
 
     @staticmethod
-    def parse(options: Mapping[str, Any]) -> Settings:
-        """UserError or UnsupportedError for every invalid name, type and value: no later error is due to an option."""
+    def parse(options: Mapping[str, Any], of: Callable[..., Any] | None = None) -> Settings:
+        """UserError or UnsupportedError for every invalid name, type and value: no later error is due to an option.
+
+        of: the function that took them, whose own parameters may have been meant.
+        """
         if not isinstance(options, Mapping):
             raise UserError(
                 f"options must be a dict of names and values, not {kind_of(options)}",
@@ -99,7 +103,7 @@ class Settings:
             elif name in known:
                 settings.compiler[name] = _text(name, known[name], value)
             else:
-                raise _no_option(str(name), [*known, *_OWN])
+                raise _no_option(str(name), [*known, *_OWN, *_parameters(of)])
         _core.check_options(settings.compiler)
         if settings.fallback == "fastest" and settings.require_full_compilation:
             raise _no_module("fallback", "for programs that torch may run in part")
@@ -133,6 +137,11 @@ def _device_options(value: Any, kind: str) -> dict[str, str]:
 
     name = devices.architecture(int(gpu))
     return {"gpu": gpu, "device": f"cuda:{name}" if name else "cuda"}
+
+
+def _parameters(of: Callable[..., Any] | None) -> list[str]:
+    parameters = {} if of is None else inspect.signature(of).parameters
+    return [name for name, each in parameters.items() if each.kind is not each.VAR_KEYWORD]
 
 
 def _no_option(name: str, known: list[str]) -> UserError:
@@ -179,7 +188,9 @@ def _checked(name: str, value: Any) -> Any:
         )
     expected = _TYPES.get(name)
     if expected is not None and type(value) is not expected:
-        raise UserError(f'option "{name}" is a {expected.__name__}, not {value!r}', code="INGOT-U002")
+        raise UserError(
+            f'option "{name}" must be of type {expected.__name__}, not {value!r}', code="INGOT-U002"
+        )
     if expected is int and value < 1:
         raise UserError(f'option "{name}" is at least 1, not {value}', code="INGOT-U002")
     return value
@@ -210,4 +221,4 @@ def _text(name: str, kind: str, value: Any) -> str:
         words = [_dtype_name(item) if kind == "dtypes" else item for item in value]
         if all(isinstance(word, str) for word in words):
             return ",".join(words if isinstance(value, (list, tuple)) else sorted(words))
-    raise UserError(f'option "{name}" is a {kind}, not {value!r}', code="INGOT-U002")
+    raise UserError(f'option "{name}" must be given as {kind}, not {value!r}', code="INGOT-U002")

@@ -28,8 +28,8 @@ def kernels_check_themselves() -> Iterator[None]:
     """Every engine that a test of this folder builds is built with verify_kernels, unless the test says otherwise."""
     parse = Settings.parse
 
-    def parse_and_verify(options: Mapping[str, Any]) -> Settings:
-        settings = parse(options)
+    def parse_and_verify(options: Mapping[str, Any], *of: Any) -> Settings:
+        settings = parse(options, *of)
         settings.compiler.setdefault("verify_kernels", "true")
         return settings
 

@@ -217,7 +217,8 @@ def test_refit() -> None:
     ("options", "says"),
     [
         ({"min_blok_size": 3}, 'the nearest is "min_block_size"'),
-        ({"min_block_size": "3"}, "is a int"),
+        ({"kwargs": {}}, 'the nearest is "kwarg_inputs"'),
+        ({"min_block_size": "3"}, "must be of type int"),
         ({"ir": "onnx"}, "torch_compile"),
         ({"inputs": []}, "needs inputs"),
         ({"inputs": [{"x"}]}, "is a set"),
@@ -235,6 +236,19 @@ def test_an_option_that_none_resembles_gets_no_suggestion(name: str) -> None:
     ) as error:
         ingot.compile(mlp(), inputs=[torch.randn(3, 8)], **{name: True})
     assert "nearest" not in str(error.value)
+
+
+class _TwoWays(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x + 1 if x.sum() > 0 else x - 1
+
+
+def test_models_that_torch_cannot_export() -> None:
+    with pytest.raises(Exception, match="data-dependent") as error:
+        ingot.compile(_TwoWays(), inputs=[torch.ones(3)])
+    assert 'ir="torch_compile"' in error.value.__notes__[-1]
+    compiled = ingot.compile(_TwoWays(), "torch_compile")
+    assert [compiled(torch.full((1,), x)).item() for x in (2.0, -2.0)] == [3.0, -3.0]
 
 
 def test_bad_input_range() -> None:

@@ -20,7 +20,8 @@ namespace {
 // Numbers of trajectories. In the first four, sums that may overflow are all the same; in the last three they
 // differ from each other, as what sorts and compares them shows. These run only where there are such sums.
 constexpr double kAnything[] = {NAN, INFINITY, -INFINITY, 0};
-constexpr int kFlushed = 2, kZeros = 3, kUniform = 4, kWide = 4, kRising = 5, kFalling = 6, kMixed = 7, kTrajectories = 8;
+constexpr int kFlushed = 2, kZeros = 3, kUniform = 4, kWide = 4, kRising = 5, kFalling = 6, kMixed = 7,
+              kTrajectories = 8;
 
 constexpr double kLeastNormal = std::numeric_limits<float>::min();
 
