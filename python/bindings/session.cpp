@@ -46,13 +46,13 @@ Session::Session(EngineHandle engine, int threads)
   for (size_t k = 0; k < ingot_engine_state_count(engine_.get()); ++k) {
     has_own_state_ |= ingot_engine_state_input(engine_.get(), k) < 0;
   }
-  updated_.resize(ingot_engine_input_count(engine_.get()));
-  for (size_t i = 0; i < updated_.size(); ++i) {
-    if (ingot_engine_input_is_updated(engine_.get(), i) == 0) continue;
+  inputs_.resize(ingot_engine_input_count(engine_.get()));
+  for (size_t i = 0; i < inputs_.size(); ++i) {
     ingot_port port{};
     port.struct_size = sizeof(port);
     check(ingot_engine_input(engine_.get(), i, &port));
-    updated_[i] = std::string("input '") + port.name + "'";
+    inputs_[i] = {std::string("input '") + port.name + "'",
+                  ingot_engine_input_is_updated(engine_.get(), i) != 0};
   }
 }
 
@@ -127,13 +127,14 @@ nb::list Session::run(std::span<const nb::handle> inputs, nb::handle like, std::
   std::vector<ingot_tensor> tensors(inputs.size());
   std::vector<nb::object> kept;  // tensors in place of lazy ones
   for (size_t i = 0; i < inputs.size(); ++i) {
+    const char* name = i < inputs_.size() ? inputs_[i].name.c_str() : "input";
     if (is_updated(i)) {
-      view_updated_array(inputs[i], views[i], updated_[i].c_str());
-      refuse_lazy(inputs[i], views[i], updated_[i].c_str());
+      view_updated_array(inputs[i], views[i], name);
+      refuse_lazy(inputs[i], views[i], name);
     } else {
-      view_array(inputs[i], views[i], "input");
+      view_array(inputs[i], views[i], name);
       if (nb::object plain = resolved(inputs[i], views[i]); plain.is_valid())
-        view_array(kept.emplace_back(std::move(plain)), views[i], "input");
+        view_array(kept.emplace_back(std::move(plain)), views[i], name);
     }
     tensors[i] = views[i].tensor;
   }

@@ -36,6 +36,12 @@ struct ContextHandle {
   ingot_context* get() const { return context.get(); }
 };
 
+// An input of an engine.
+struct SessionInput {
+  std::string name;         // as errors call it: "input 'x'"
+  bool is_updated = false;  // whether calls write its memory
+};
+
 // Counts forks from now on; called when the module is loaded.
 void watch_forks();
 
@@ -85,7 +91,7 @@ class Session {
   // For an engine with state: waits until no other thread uses its context. If a fork loses the thread that
   // used it, the context is lost too: the next caller in the child starts with the initial states.
   std::unique_lock<std::mutex> take_turn();
-  bool is_updated(size_t input) const { return input < updated_.size() && !updated_[input].empty(); }
+  bool is_updated(size_t input) const { return input < inputs_.size() && inputs_[input].is_updated; }
   class Borrowed;
   Session with_states(ingot_engine* copy);
   ContextHandle acquire();
@@ -103,7 +109,7 @@ class Session {
   std::shared_ptr<const BoundGroups> groups_ = std::make_shared<const BoundGroups>();
   std::unique_ptr<Observer> observer_;  // null: nobody looks
   std::vector<ContextHandle> idle_;     // guarded by the GIL
-  std::vector<std::string> updated_;    // per input: its name if calls write its memory, otherwise ""
+  std::vector<SessionInput> inputs_;
   bool has_own_state_ = false;
   std::unique_ptr<std::mutex> turn_ = std::make_unique<std::mutex>();
   int turn_forks_ = 0;  // the fork count of the process that created `turn_`

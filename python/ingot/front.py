@@ -142,7 +142,7 @@ def report(compiled: Any) -> Report:
         compiled = compiled_form(compiled)
     call = compat.compile_call_of(compiled)
     reports = getattr(call, REPORTS, None)
-    if reports is None and getattr(call, "compiler_fn", None) is backend:
+    if not reports and getattr(call, "compiler_fn", None) is backend:
         raise _nothing_reached_ingot(compiled)
     if reports is None:
         raise UserError(

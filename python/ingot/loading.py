@@ -50,6 +50,10 @@ class LoadedModule(CompiledModule):
         self._holds_state = state is not None
         self._values = dict(state or {})
 
+    @property
+    def holds_state(self) -> bool:
+        return self._holds_state
+
     def _save_to_state_dict(self, destination: dict[str, Any], prefix: str, keep_vars: bool) -> None:
         if self._holds_state:
             super()._save_to_state_dict(destination, prefix, keep_vars)
@@ -63,13 +67,18 @@ class LoadedModule(CompiledModule):
 
 
 def module_of(
-    program: ExportedProgram, record: Mapping[str, Any], without_weights: bool = False
+    program: ExportedProgram,
+    record: Mapping[str, Any],
+    without_weights: bool = False,
+    gpu: int | None = None,
 ) -> LoadedModule:
-    """The module that was passed to `ingot.save`. without_weights: a refit gives those that its engines leave to a file."""
+    """The module that was passed to `ingot.save`. without_weights: a refit gives those that its engines leave to a file. gpu: of
+    engines for GPUs; None: the current one."""
+    gpu = gpus.current() if gpu is None else gpu
     inputs, outputs = describe(program)
     graph = copy.deepcopy(program.graph_module)
     cores = [
-        _take_engine(graph, node, inputs, number, without_weights)
+        _take_engine(graph, node, inputs, number, without_weights, gpu)
         for number, node in enumerate(_run_nodes(graph))
     ]
     report = Report.of_rows(record["segments"], cores)
@@ -96,13 +105,13 @@ def _run_nodes(graph: GraphModule) -> list[Node]:
 
 
 def _take_engine(
-    graph: GraphModule, node: Node, inputs: Sequence[Input], number: int, without_weights: bool
+    graph: GraphModule, node: Node, inputs: Sequence[Input], number: int, without_weights: bool, gpu: int
 ) -> _core.Engine:
     """Opens the engine of the node, and replaces the node by a call of it."""
     arguments, blob, _ = node.args
     placeholders = [each for each in graph.graph.nodes if each.op == "placeholder"]
     core = _core.Engine.load_memory(
-        inputs[placeholders.index(blob)].data, without_weights=without_weights, gpu=gpus.current()
+        inputs[placeholders.index(blob)].data, without_weights=without_weights, gpu=gpu
     )
     positions = list(range(len(arguments)))
     runner = _core.Runner(core, positions, [], torch.empty(0))

@@ -187,11 +187,15 @@ class CompiledModule(torch.nn.Module):
         return twin
 
     def __reduce__(self) -> tuple:
-        raise UserError(
-            "a compiled module cannot be pickled",
-            code="INGOT-U018",
-            advice="write it with ingot.save(module, path) and open it with ingot.load; module.engine can be pickled",
-        )
+        """Pickles what `ingot.save` writes: with the current weights, and initial states of whole engines."""
+        from ingot.saving import pickled  # which needs this class
+
+        return pickled(self)
+
+    @property
+    def holds_state(self) -> bool:
+        """Whether there is a `state_dict()`."""
+        return True
 
     @property
     def engine(self) -> Engine:

@@ -129,14 +129,26 @@ def _is_script(file: Any) -> bool:
     return any(name.endswith("/constants.pkl") for name in names)
 
 
-def load_program(file: Any, weights: Any = None) -> Any:
-    """The module in a .pt2."""
+def pickled(module: CompiledModule) -> tuple:
+    """What pickle stores of a module: the .pt2 of `save`, and the GPU of its engines."""
+    file = io.BytesIO()
+    _program_writer(module, module.holds_state)(file)
+    gpu = max((core.gpu() for core in module.compiled.engines), default=-1)
+    return _unpickle, (file.getvalue(), max(gpu, 0))
+
+
+def _unpickle(content: bytes, gpu: int) -> CompiledModule:
+    return load_program(io.BytesIO(content), gpu=gpu)
+
+
+def load_program(file: Any, weights: Any = None, gpu: int | None = None) -> Any:
+    """The module in a .pt2. gpu: of engines for GPUs; None: the current one."""
     record = {RECORD: ""}  # torch fills in what it has
     with compat.tracing():
         program = torch.export.load(file, extra_files=record)
     if not record.get(RECORD):
         return program.module()
-    module = module_of(program, json.loads(record[RECORD]), without_weights=weights is not None)
+    module = module_of(program, json.loads(record[RECORD]), weights is not None, gpu)
     if weights is not None:
         module.refit(weights)
     return module

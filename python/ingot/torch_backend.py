@@ -28,6 +28,16 @@ REPORTS = "ingot_reports"  # attribute of a torch.compile call: the reports of i
 _log = logging.getLogger("ingot")
 
 
+class _Reports(list):
+    """Those of one torch.compile call. Copies of it call what it has compiled; pickles compile by themselves, and begin without."""
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> _Reports:
+        return self
+
+    def __reduce_ex__(self, protocol: Any) -> tuple:
+        return _Reports, ()
+
+
 def backend(module: GraphModule, example_inputs: Sequence[Any], *, mode: str | None = None,
             options: dict[str, Any] | None = None) -> Any:  # fmt: skip
     """Compiles one graph of Dynamo. `options` as in `ingot.compile`; unknown ones are errors that name the nearest.
@@ -35,7 +45,7 @@ def backend(module: GraphModule, example_inputs: Sequence[Any], *, mode: str | N
     Parameters and buffers among the example inputs are bound once; a later call notices changed ones and refits.
     """
     call = compat.compile_call(depth=1)
-    reports = vars(call).setdefault(REPORTS, []) if call is not None else []
+    reports = vars(call).setdefault(REPORTS, _Reports()) if call is not None else []
     try:
         settings = Settings.parse({} if options is None else options)
         _check_mode(mode)

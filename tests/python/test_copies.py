@@ -5,8 +5,11 @@ from __future__ import annotations
 
 import copy
 import io
+import multiprocessing
 import pickle
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
 
 import ingot
 import pytest
@@ -75,15 +78,100 @@ def test_copies_of_a_hybrid_module() -> None:
     assert not torch.allclose(twin(x), first + 12)
 
 
-def test_compiled_modules_are_not_pickled() -> None:
-    module = ingot.compile(mlp(), inputs=[torch.randn(3, 8)])
-    for write in (pickle.dumps, lambda value: torch.save(value, io.BytesIO())):
-        with pytest.raises(ingot.UserError, match=r"INGOT-U018.*\n.*ingot\.save\(module, path\)"):
-            write(module)
+def pickled(module: torch.nn.Module) -> torch.nn.Module:
+    return pickle.loads(pickle.dumps(module))
 
 
-def test_copies_of_what_torch_compiles() -> None:
+def saved_by_torch(module: torch.nn.Module) -> torch.nn.Module:
+    file = io.BytesIO()
+    torch.save(module, file)
+    return torch.load(io.BytesIO(file.getvalue()), weights_only=False)
+
+
+@pytest.mark.parametrize("again", [pickled, saved_by_torch, lambda module: pickled(pickled(module))])
+def test_pickles_of_modules_have_the_current_weights(again: Callable) -> None:
+    model, x = mlp(), torch.randn(3, 8)
+    module = ingot.compile(model, inputs=[ingot.Input(min_shape=(1, 8), opt_shape=(3, 8), max_shape=(5, 8))])
+    module.refit(doubled(model))
+    want = module(x)
+    twin = again(torch.nn.ModuleDict({"inner": module}))["inner"]
+    assert torch.equal(twin(x), want)
+    assert twin(x[:2]).shape == want[:2].shape
+    assert {name: value.tolist() for name, value in twin.state_dict().items()} == {
+        name: value.tolist() for name, value in module.state_dict().items()
+    }
+    twin.refit(dict(model.named_parameters()))
+    torch.testing.assert_close(twin(x), model(x))
+    assert torch.equal(module(x), want)
+    with pytest.raises(ingot.UserError, match="INGOT-U303"):
+        twin(torch.randn(3, 9))
+
+
+def test_pickles_of_a_hybrid_module() -> None:
+    model, x = InParts(), torch.randn(5, 4)
+    module = ingot.compile(model, inputs=[x])
+    first = module(x)
+    twin = pickled(module)
+    torch.testing.assert_close(twin(x), first + 4)  # torch holds its states
+    torch.testing.assert_close(module(x), first + 4)
+    assert str(ingot.report(twin)) == str(ingot.report(module))
+
+
+def test_pickles_begin_with_the_states_of_their_engines() -> None:
+    x = torch.randn(3, 4)
+    module = ingot.compile(Counter(), inputs=[x])
+    first = module(x)
+    assert torch.equal(pickled(module)(x), first)
+
+
+def test_pickles_without_a_state_dict_have_none(tmp_path: Path) -> None:
+    module, x = ingot.compile(mlp(), inputs=[torch.randn(3, 8)]), torch.randn(3, 8)
+    ingot.save(module, tmp_path / "module.pt2")
+    loaded = ingot.load(tmp_path / "module.pt2")
+    twin = pickled(loaded)
+    assert torch.equal(twin(x), module(x))
+    with pytest.raises(ingot.UnsupportedError, match="INGOT-N007"):
+        twin.state_dict()
+
+
+def _answer(module: torch.nn.Module, x: torch.Tensor, answers: Any) -> None:
+    with torch.no_grad():
+        answers.put(module(x).numpy())
+
+
+@pytest.mark.parametrize("start", ["spawn", "fork"])
+def test_modules_go_to_other_processes(start: str) -> None:
+    module, x = ingot.compile(mlp(), inputs=[torch.randn(3, 8)]), torch.randn(3, 8)
+    context = multiprocessing.get_context(start)
+    answers = context.Queue()
+    process = context.Process(target=_answer, args=(module, x, answers))
+    process.start()
+    answer = answers.get(timeout=300)
+    process.join(300)
+    assert process.exitcode == 0
+    assert torch.equal(torch.from_numpy(answer), module(x))
+
+
+@pytest.mark.parametrize("again", [copy.deepcopy, pickled, saved_by_torch])
+def test_copies_of_what_torch_compiles(again: Callable) -> None:
+    torch.compiler.reset()
     model, x = mlp(), torch.randn(3, 8)
     compiled = torch.compile(model, backend=backend)
     want = compiled(x)
-    torch.testing.assert_close(copy.deepcopy(compiled)(x), want)
+    twin = again(compiled)
+    torch.testing.assert_close(twin(x), want)
+    assert len(ingot.report(compiled).segments) == 1
+
+
+def test_reports_of_copies_of_what_torch_compiles() -> None:
+    torch.compiler.reset()
+    model, x = mlp(), torch.randn(3, 8)
+    compiled = torch.compile(model, backend=backend)
+    compiled(x)
+    assert len(ingot.report(copy.deepcopy(compiled)).segments) == 1
+    twin = pickled(compiled)
+    with pytest.raises(ingot.UserError, match="after its first call"):
+        ingot.report(twin)
+    torch.compiler.reset()  # as in another process
+    twin(x)
+    assert len(ingot.report(twin).segments) == 1

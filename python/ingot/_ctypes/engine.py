@@ -67,7 +67,7 @@ class Engine:
         for k, (name, *_) in enumerate(self.inputs()):
             is_updated = lib.engine_input_is_updated(handle, k) != 0
             self._views.append(arrays.view_updated if is_updated else arrays.view)
-            self._names.append(f"input '{name}'" if is_updated else "input")
+            self._names.append(f"input '{name}'")
             self._updated += [k] * is_updated
 
     @staticmethod
