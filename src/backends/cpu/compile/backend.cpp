@@ -155,7 +155,7 @@ class CpuBackend final : public Backend {
     if (const KernelTemplate* kernel_template = find_template(*node.op)) {
       if (kernel_template->supports(node, target).yes) return kernel_template->layouts(node, target);
     }
-    if (prefers_channels_last(node)) {
+    if (prefers_channels_last(node, target)) {
       const Layout layout = Layout::permutation(channels_last(node.operand_type(0).rank()));
       return {{layout}, {layout}};
     }
@@ -168,6 +168,8 @@ class CpuBackend final : public Backend {
   }
   FusionAnswer may_fuse_producer(const Node& root, const Node& producer,
                                  const Target& target) const override {
+    if (producer.op == &ops::relayout && prefers_channels_last(root, target))
+      return {false, "it brings channels together, which are read more than once"};
     return may_take_producer(root, producer, ready_for(target));
   }
 

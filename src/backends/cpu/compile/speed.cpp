@@ -9,6 +9,7 @@
 #include "backends/cpu/compile/templates/kernel_template.h"
 #include "backends/cpu/compile/templates/target.h"
 #include "backends/cpu/compile/templates/tile.h"
+#include "backends/steps/fusion_rules.h"
 #include "backends/steps/loop_steps.h"
 #include "ops/axis.h"
 #include "ops/convolution.h"
@@ -114,26 +115,33 @@ double rate_with_copy(const Node& node, const Target&) {
   return 1 / (1 / kProductsOfMatrices + kCopy / columns);
 }
 
-// Odd channel counts leave vectors half empty, and only 32-bit elements are moved to channels-last and back
-// by squares. AVX-512 has fast gathers of them.
-template <bool kGathers>
+// AVX-512 has fast gathers of 32 bits. Peers interpolate halves at half of their speed.
+enum class Loads : uint8_t { kGathers, kOfHalves, kOneByOne };
+Loads loads_of(const Node& node, const Target& target) {
+  const int width = bit_width(node.operand_type(0).dtype);
+  if (width == 16) return Loads::kOfHalves;
+  return width == 32 && features_of(target).has(CpuFeature::kX86V4) ? Loads::kGathers : Loads::kOneByOne;
+}
+bool gathers_halves(const Node& node, const Target& target) {
+  return loads_of(node, target) == Loads::kOfHalves && features_of(target).has(CpuFeature::kX86V4);
+}
+constexpr const char* kNotAlongChannels =
+    "its channels are few, or their number is not known, or its elements are not of 16 or 32 bits";
+template <Loads kLoads>
 std::string interpolates_one_by_one(const Node& node, const Target& target) {
-  if (node.op != &ops::resize_linear || prefers_channels_last(node)) return {};
-  const bool gathers =
-      features_of(target).has(CpuFeature::kX86V4) && bit_width(node.operand_type(0).dtype) == 32;
-  if (gathers != kGathers) return {};
-  return "it interpolates element by element: its channels are not a multiple of 8, or its elements not of "
-         "32 bits";
+  const bool applies = node.op == &ops::resize_linear && !prefers_channels_last(node, target) &&
+                       loads_of(node, target) == kLoads && !gathers_halves(node, target);
+  return applies ? fmt::format("it interpolates element by element: {}", kNotAlongChannels) : "";
 }
 
 // Volumes are faster than the peer's, which samples them without vectors.
 template <bool kNearest>
-std::string samples_one_by_one(const Node& node, const Target&) {
-  if (node.op != &ops::grid_sample || prefers_channels_last(node) || node.operand_type(0).rank() != 4)
+std::string samples_one_by_one(const Node& node, const Target& target) {
+  if (node.op != &ops::grid_sample || prefers_channels_last(node, target) ||
+      node.operand_type(0).rank() != 4 || gathers_halves(node, target))
     return {};
   if ((node.attributes<ops::GridSample>().mode == "nearest") != kNearest) return {};
-  return "each neighbour of a sample is gathered by itself: its channels are not a multiple of 8, or its "
-         "elements not of 32 bits";
+  return fmt::format("each neighbour of a sample is gathered by itself: {}", kNotAlongChannels);
 }
 
 constexpr int64_t kManySteps = 24;
@@ -294,8 +302,9 @@ constexpr Row kRows[] = {
     {has_middle_groups, rate<31300>, rate<45300>},
     {transposes_few_rows, rate<60000>, rate<80000>},
     {transposes_for_few_columns, rate_with_copy, product_rate_of_matrices},
-    {interpolates_one_by_one<false>, rate<165>, rate<400>},
-    {interpolates_one_by_one<true>, rate<520>, rate<635>},
+    {interpolates_one_by_one<Loads::kOneByOne>, rate<165>, rate<400>},
+    {interpolates_one_by_one<Loads::kGathers>, rate<520>, rate<635>},
+    {interpolates_one_by_one<Loads::kOfHalves>, rate<275>, rate<340>},
     {widens_bf16, rate<static_cast<int>(1000 * kPeerProducts)>, bf16_rate},
     {sorts_wide_integers, rate<25>, rate<37>},
     {selects_from_long_lines, rate<92>, rate<150>},
@@ -318,12 +327,16 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-bool prefers_channels_last(const Node& node) {
-  constexpr int64_t kVector = 8;
-  const bool interpolates = node.op == &ops::resize_linear || node.op == &ops::grid_sample;
-  if (!interpolates || bit_width(node.operand_type(0).dtype) != 32) return false;
+bool prefers_channels_last(const Node& node, const Target& target) {
+  constexpr int64_t kVector = 8, kMasked = 16, kTailed = 32;  // channels that are worth an incomplete vector
+  const bool gathers = node.op == &ops::resize_linear || node.op == &ops::grid_sample ||
+                       (node.op == &ops::resize_nearest && reads_data_dependent_indices(node));
+  if (!gathers) return false;
+  const int width = bit_width(node.operand_type(0).dtype);
   const auto channels = node.operand_type(0).shape[1].constant();
-  return channels && *channels > 0 && *channels % kVector == 0;
+  if (!channels || *channels <= 0 || (width != 32 && width != 16)) return false;
+  const bool has_masks = features_of(target).has(CpuFeature::kX86V4);
+  return *channels % kVector == 0 || *channels > (has_masks ? kMasked : kTailed);
 }
 
 Support judge_speed(const Node& node, const SymbolValues& sizes, const Target& target) {

@@ -11,7 +11,8 @@ namespace ingot::core::cpu {
 Support judge_speed(const Node& node, const SymbolValues& sizes, const Target& target);
 
 // Whether an interpolating node is fast along the channels: only there are its gathered elements contiguous.
-bool prefers_channels_last(const Node& node);
+// It is where they fill vectors, or there are so many that an incomplete one does not matter.
+bool prefers_channels_last(const Node& node, const Target& target);
 
 // Roughly, of a node that is not slow, on one thread.
 double predicted_ns(const Node& node, const SymbolValues& sizes);

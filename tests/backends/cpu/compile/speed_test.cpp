@@ -152,17 +152,21 @@ TEST(Speed, Routines) {
 }
 
 TEST(Speed, SamplesAlongChannels) {
-  const auto answer = [](int64_t channels, const char* mode, DType dtype) {
+  const auto answer = [](int64_t channels, const char* mode, DType dtype, const char* device) {
     Graph graph;
     Value* x = graph.add_input("x", tensor(dtype, {1, channels, 64, 64}));
     Value* grid = graph.add_input("grid", tensor(dtype, {1, 64, 64, 2}));
     const Node* node = graph.add(ops::grid_sample, {x, grid}, ops::GridSample{mode, "zeros", false});
-    return judge_speed(*node, {}, Target{}).answer;
+    return judge_speed(*node, {}, {.device = device}).answer;
   };
-  for (const char* mode : {"bilinear", "nearest", "bicubic"}) {
-    EXPECT_EQ(answer(16, mode, DType::kF32), Answer::kFast) << mode;
-    EXPECT_EQ(answer(15, mode, DType::kF32), Answer::kSlow) << mode;
-    EXPECT_EQ(answer(16, mode, DType::kF64), Answer::kSlow) << mode;
+  for (const char* device : {"x86-64-v3", "x86-64-v4"}) {
+    for (const char* mode : {"bilinear", "nearest", "bicubic"}) {
+      EXPECT_EQ(answer(16, mode, DType::kF32, device), Answer::kFast) << mode << " " << device;
+      EXPECT_EQ(answer(16, mode, DType::kBF16, device), Answer::kFast) << mode << " " << device;
+      EXPECT_EQ(answer(33, mode, DType::kF16, device), Answer::kFast) << mode << " " << device;
+      EXPECT_EQ(answer(15, mode, DType::kF32, device), Answer::kSlow) << mode << " " << device;
+      EXPECT_EQ(answer(16, mode, DType::kF64, device), Answer::kSlow) << mode << " " << device;
+    }
   }
 }
 
@@ -175,9 +179,15 @@ TEST(Speed, InterpolatesAlongChannels) {
   };
   for (const char* device : {"x86-64-v3", "x86-64-v4"}) {
     EXPECT_EQ(answer(24, DType::kF32, device), Answer::kFast) << device;
-    EXPECT_EQ(answer(21, DType::kF32, device), Answer::kSlow) << device;
+    EXPECT_EQ(answer(24, DType::kBF16, device), Answer::kFast) << device;
+    EXPECT_EQ(answer(150, DType::kF32, device), Answer::kFast) << device;
+    EXPECT_EQ(answer(13, DType::kF32, device), Answer::kSlow) << device;
     EXPECT_EQ(answer(24, DType::kF64, device), Answer::kSlow) << device;
   }
+  EXPECT_EQ(answer(21, DType::kF32, "x86-64-v3"), Answer::kSlow);
+  EXPECT_EQ(answer(21, DType::kF32, "x86-64-v4"), Answer::kFast);
+  EXPECT_EQ(answer(3, DType::kF16, "x86-64-v3"), Answer::kSlow);
+  EXPECT_EQ(answer(3, DType::kF16, "x86-64-v4"), Answer::kFast);
 }
 
 TEST(Speed, SumsAlongRows) {
