@@ -58,6 +58,20 @@ def measure(case: Case, rounds: int, clock: Clock) -> dict[str, Any]:
     return {"eager_ms": eager, "ingot_ms": engine, "ratio": eager / engine, "declared_slow": slow}
 
 
+def measured_or_error(case: Case, rounds: int, clock: Clock) -> dict[str, Any]:
+    try:
+        return measure(case, rounds, clock)
+    except ingot.Error as error:
+        return {"error": str(error).splitlines()[0]}
+
+
+def line_of(name: str, row: dict[str, Any]) -> str:
+    if "error" in row:
+        return f"{name:42} {row['error']}"
+    times = f"eager {row['eager_ms']:9.3f} ms  ingot {row['ingot_ms']:9.3f} ms  ratio {row['ratio']:6.3f}"
+    return f"{name:42} {times}{' (declared slow)' if row['declared_slow'] else ''}"
+
+
 def processor() -> str:
     for line in Path("/proc/cpuinfo").read_text().splitlines():
         if line.startswith("model name"):
@@ -71,6 +85,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--output", default="build/operators.json")
+    parser.add_argument("--continue", dest="goes_on", action="store_true", help="keep the rows of the output")
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
     ingot.set_threads(arguments.threads)
@@ -80,26 +95,20 @@ def main() -> None:
     every = [*cases(), *function_cases(), *matrix_cases()]
     words = arguments.words
     chosen = [case for case in every if not words or any(word in case.name for word in words)]
-    rows: dict[str, Any] = {}
+    output = Path(arguments.output)
+    output.parent.mkdir(parents=True, exist_ok=True)
+    machine = {"processor": processor(), "threads": arguments.threads, "torch": torch.__version__}
+    goes_on = arguments.goes_on and output.exists()
+    rows: dict[str, Any] = json.loads(output.read_text())["rows"] if goes_on else {}
     with torch.no_grad():
         for case in chosen:
-            try:
-                rows[case.name] = row = measure(case, arguments.rounds, clock)
-            except ingot.Error as error:
-                rows[case.name] = {"error": str(error).splitlines()[0]}
-                print(f"{case.name:42} {rows[case.name]['error']}", flush=True)
+            if case.name in rows:
                 continue
-            mark = " (declared slow)" if row["declared_slow"] else ""
-            print(f"{case.name:42} eager {row['eager_ms']:9.3f} ms  ingot {row['ingot_ms']:9.3f} ms  ratio {row['ratio']:6.3f}{mark}",
-                  flush=True)  # fmt: skip
-    Path(arguments.output).parent.mkdir(parents=True, exist_ok=True)
-    result = {
-        "processor": processor(),
-        "threads": arguments.threads,
-        "torch": torch.__version__,
-        "rows": rows,
-    }
-    Path(arguments.output).write_text(json.dumps(result, indent=2) + "\n")
+            rows[case.name] = row = measured_or_error(case, arguments.rounds, clock)
+            print(line_of(case.name, row), flush=True)
+            output.write_text(json.dumps({**machine, "rows": rows}, indent=2) + "\n")
+    ratios = [row["ratio"] for row in rows.values() if "ratio" in row]
+    print(f"{len(ratios)} cases ran: {sum(r < 1 for r in ratios)} behind eager, {sum(r < 0.9 for r in ratios)} by more than 10 %")
 
 
 if __name__ == "__main__":

@@ -40,7 +40,7 @@ struct ExprNode {
     kUnary,
     kFunction,  // of operand 0, float; replaced by expand_math before code is emitted
     kBinary,
-    kSelect,   // operands: condition, then, otherwise
+    kSelect,   // operands: condition, then, otherwise; `integer` is 1 if made by rarely
     kConvert,  // to `dtype`; float to integer truncates and saturates, NaN becomes 0
     kBitcast,  // same width
     kFma,      // operands a, b, c: a * b + c rounded once

@@ -22,6 +22,9 @@ constexpr double kTail64[] = {2.0914686968086876e-09,
                               0.16666666666666671,
                               0.5};
 
+// (2^r - 1) / r for |r| <= 1/2
+constexpr double kPowerTail32[] = {0.000154628797, 0.00133909844, 0.00961806253,
+                                    0.0555035956,   0.240226507,   0.693147182};
 // 2^r for |r| <= 1/2
 constexpr double kPower32[] = {0.00132647273, 0.00967151299, 0.0555073358, 0.240222424, 0.693147004, 1};
 
@@ -62,15 +65,16 @@ Expr scaled(const Expr& value, const Expr& exponent) {
   return value * power_of_two(half) * power_of_two(exponent - half);
 }
 
-// value * 2^exponent for normal value and result.
-Expr with_exponent_raised(const Expr& value, const Expr& exponent) {
-  const Expr bits = integer(value, value->dtype == DType::kF64 ? 52 : 23);
-  return real_of(bits_of(value) + binary(Binary::kShiftLeft, exponent, bits));
-}
-
 // Beyond these limits exp is zero or infinite.
 Reduced reduce_any(const Expr& x) {
   return reduce(x->dtype == DType::kF64 ? clamp(x, -746, 710) : clamp(x, -104, 89));
+}
+
+// 2^rest for |rest| <= 1/2
+Expr small_exp2(const Expr& rest) {
+  const Expr one = number(rest, 1);
+  if (rest->dtype == DType::kF32) return fma(rest, polynomial(rest, kPowerTail32), one);
+  return small_expm1(rest * number(rest, M_LN2)) + one;
 }
 
 // Exact for integers.
@@ -78,8 +82,11 @@ Expr exp2(const Expr& x) {
   const bool wide = x->dtype == DType::kF64;
   const Expr limited = wide ? clamp(x, -1076, 1025) : clamp(x, -151, 129);
   const Expr whole = round_even(limited);
-  const Expr value = small_expm1((limited - whole) * number(x, M_LN2)) + number(x, 1);
-  return scaled(value, convert(wide ? DType::kI64 : DType::kI32, whole));
+  const Expr any = scaled(small_exp2(limited - whole), convert(wide ? DType::kI64 : DType::kI32, whole));
+  const Expr magic = number(x, wide ? 0x1.8p52 : 0x1.8p23), shifted = x + magic;
+  const Expr usual = with_exponent_raised(small_exp2(x - (shifted - magic)), bits_of(shifted));
+  const Expr is_usual = less_equal(absolute(x), number(x, wide ? 1000 : 120));
+  return rarely(unary(Unary::kNot, is_usual), any, usual);
 }
 
 // exp(x) - 1 = 2 (2^(n-1) (exp(r) - 1) + 2^(n-1) - 1/2), exact where n is 0.
@@ -139,6 +146,11 @@ Expr cosh(const Expr& x) {
 
 }  // namespace
 
+Expr with_exponent_raised(const Expr& value, const Expr& exponent) {
+  const Expr bits = integer(value, value->dtype == DType::kF64 ? 52 : 23);
+  return real_of(bits_of(value) + binary(Binary::kShiftLeft, exponent, bits));
+}
+
 Expr exp(const Expr& x) {
   const Reduced reduced = reduce_any(x);
   return scaled(small_expm1(reduced.rest) + number(x, 1), reduced.exponent);
@@ -161,6 +173,14 @@ Expr exp_or_zero(const Expr& x) {
   const Reduced reduced = reduce(select(is_less, least, x));
   const Expr power = (small_expm1(reduced.rest) + number(x, 1)) * power_of_two(reduced.exponent);
   return select(is_less, number(x, 0), power);
+}
+
+// The part of the exponent below 1 fits an f32.
+Expr power_of_two32(const Expr& exponent) {
+  const Expr magic = number(exponent, 0x1.8p52);
+  const Expr shifted = exponent + magic;
+  const Expr rest = convert(DType::kF32, exponent - (shifted - magic));
+  return with_exponent_raised(small_exp2(rest), convert(DType::kI32, bits_of(shifted)));
 }
 
 Expr moderate_exp2(const Expr& x) {

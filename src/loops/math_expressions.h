@@ -6,6 +6,7 @@
 #include <span>
 
 #include "loops/kernel.h"
+#include "loops/rarely.h"
 
 namespace ingot::core::loops::math {
 
@@ -15,6 +16,7 @@ inline Expr operator*(const Expr& a, const Expr& b) { return binary(Binary::kMul
 inline Expr operator/(const Expr& a, const Expr& b) { return binary(Binary::kDivide, a, b); }
 inline Expr operator-(const Expr& a) { return unary(Unary::kNegate, a); }
 inline Expr less(const Expr& a, const Expr& b) { return binary(Binary::kLess, a, b); }
+inline Expr less_equal(const Expr& a, const Expr& b) { return binary(Binary::kLessEqual, a, b); }
 inline Expr equal(const Expr& a, const Expr& b) { return binary(Binary::kEqual, a, b); }
 inline Expr both(const Expr& a, const Expr& b) { return binary(Binary::kAnd, a, b); }
 inline Expr absolute(const Expr& a) { return unary(Unary::kAbsolute, a); }
@@ -27,6 +29,8 @@ Expr real_of(const Expr& bits);                 // and back
 Expr polynomial(const Expr& x, std::span<const double> coefficients);  // highest power first
 Expr with_sign_of(const Expr& magnitude, const Expr& sign);            // magnitude >= 0 or NaN
 Expr power_of_two(const Expr& exponent);  // exponent: integer of the wanted width, normal results only
+// value * 2^exponent for normal value and result; the upper bits of `exponent` are ignored.
+Expr with_exponent_raised(const Expr& value, const Expr& exponent);
 Expr through_f64(Expr (*function)(const Expr&), const Expr& x);  // f32: computed in f64 and rounded
 
 Expr exp(const Expr& x);
@@ -35,6 +39,7 @@ Expr moderate_exp(const Expr& x);
 // exp of f32 for x <= 0, but 0 below exp(-80): masked scores of a softmax. Denormal numbers, and sums and
 // products with them, would take a hundred times as long. NaN stays.
 Expr exp_or_zero(const Expr& x);
+Expr power_of_two32(const Expr& exponent);        // 2^exponent, an f32, for an f64 in [-126, 127]
 Expr moderate_exp2(const Expr& x);                // 2^x for f32, |x| <= 120, to 2^-23
 Expr exp_of_sum(const Expr& x, const Expr& low);  // exp(x + low) for a low part of x
 Expr power(const Expr& x, const Expr& y);

@@ -23,6 +23,9 @@ constexpr double kAtanh64[] = {0.13086767009948647, 0.13268759668560562, 0.15386
 constexpr double kAtanhTail64[] = {0.11723178623919275, 0.11706236339486488, 0.13334804693847518,
                                    0.15384594962518428, 0.18181818335392802, 0.22222222221655885,
                                    0.28571428571429364, 0.40000000000000002};
+// 2 atanh(s) / (s log(2)) in s^2
+constexpr double kLog2OfPower[] = {0.34073884344187377, 0.41167219222531326, 0.57708359489265115,
+                                    0.96179667328187413, 2.8853900817901428};
 constexpr double kLn2High64 = 0.69314718036912382,
                  kLn2Low64 = 1.9082149292705877e-10;  // the product of `high` with n is exact
 
@@ -31,17 +34,24 @@ struct Split {
   Expr mantissa;  // m in [sqrt(1/2), sqrt(2)): x = 2^e m
 };
 
-Split split(const Expr& x) {
+Expr smallest_normal(const Expr& x) { return number(x, x->dtype == DType::kF64 ? 0x1p-1022 : 0x1p-126); }
+
+// For normal x.
+Split split_normal(const Expr& x) {
   const bool wide = x->dtype == DType::kF64;
-  const double grow = wide ? 0x1p52 : 0x1p23, smallest_normal = wide ? 0x1p-1022 : 0x1p-126;
-  const Expr is_subnormal = less(x, number(x, smallest_normal));
-  const Expr bits = bits_of(select(is_subnormal, x * number(x, grow), x));
   const Expr shift = integer(x, wide ? 52 : 23);
+  const Expr bits = bits_of(x);
   const Expr offset = bits - integer(x, wide ? 0x3fe6a09e667f3bcd : 0x3f3504f3);  // of sqrt(1/2)
   const Expr exponent = binary(Binary::kShiftRight, offset, shift);
-  const Expr mantissa = real_of(bits - binary(Binary::kShiftLeft, exponent, shift));
+  return {convert(x->dtype, exponent), real_of(bits - binary(Binary::kShiftLeft, exponent, shift))};
+}
+
+Split split(const Expr& x) {
+  const bool wide = x->dtype == DType::kF64;
+  const Expr is_subnormal = less(x, smallest_normal(x));
+  const Split parts = split_normal(select(is_subnormal, x * number(x, wide ? 0x1p52 : 0x1p23), x));
   const Expr correction = select(is_subnormal, number(x, wide ? 52 : 23), number(x, 0));
-  return {convert(x->dtype, exponent) - correction, mantissa};
+  return {parts.exponent - correction, parts.mantissa};
 }
 
 // log of a mantissa, f64.
@@ -53,23 +63,29 @@ Expr small_log(const Expr& mantissa) {
   return f - (half_square - s * (half_square + z * polynomial(z, kAtanh64)));
 }
 
-// log of a positive, finite x.
-Expr positive_log(const Expr& x) {
-  const Split parts = split(x);
-  const Expr f = parts.mantissa - number(x, 1);
+// log(1 + f) - f for an f32 of a mantissa.
+Expr log_tail32(const Expr& f, const Expr& low) {
   const Expr square = f * f;
+  return fma(number(f, -0.5), square, fma(f * square, polynomial(f, kLog32), low));
+}
+
+// log of a split number.
+Expr log_of(const Split& parts) {
+  const Expr& x = parts.mantissa;
+  const Expr f = x - number(x, 1);
   if (x->dtype == DType::kF32) {
-    Expr tail = f * square * polynomial(f, kLog32);
-    tail = fma(parts.exponent, number(x, 1.42860682e-06), tail);
-    tail = fma(number(x, -0.5), square, tail);
+    const Expr tail = log_tail32(f, parts.exponent * number(x, 1.42860682e-06));
     return fma(parts.exponent, number(x, 0.693145752), f + tail);
   }
+  const Expr square = f * f;
   const Expr s = f / (f + number(x, 2));
   const Expr z = s * s;
   const Expr half_square = number(x, 0.5) * square;
   const Expr tail = fma(s, half_square + z * polynomial(z, kAtanh64), parts.exponent * number(x, kLn2Low64));
   return parts.exponent * number(x, kLn2High64) - ((half_square - tail) - f);
 }
+
+Expr positive_log(const Expr& x) { return log_of(split(x)); }  // x finite
 
 struct Double {  // high + low, f64 each
   Expr high, low;
@@ -124,9 +140,16 @@ Expr positive_power(const Expr& x, const Expr& y) {
 }
 
 // Of f32: the bits that f64 has beyond those of the result make up for the error of the product.
+Expr log2_of_power32(const Split& base, const Expr& y) {
+  const auto wide = [](const Expr& value) { return convert(DType::kF64, value); };
+  const Expr f = wide(base.mantissa - number(base.mantissa, 1));
+  const Expr s = f / (f + number(f, 2)), square = s * s;
+  return fma(s, polynomial(square, kLog2OfPower), wide(base.exponent)) * wide(y);
+}
+
 Expr positive_power32(const Expr& x, const Expr& y) {
-  const Expr product = positive_log(convert(DType::kF64, x)) * convert(DType::kF64, y);
-  return convert(DType::kF32, exp(product));
+  const Expr exponent = log2_of_power32(split(x), y) * number(convert(DType::kF64, x), M_LN2);
+  return convert(DType::kF32, exp(exponent));
 }
 
 Expr power_of(const Expr& x, const Expr& y, Power of_positive) {
@@ -161,26 +184,46 @@ Expr with_limits(const Expr& x, const Expr& usual) {
   return select(equal(x, zero), number(x, -kInfinity), select(less(x, zero), number(x, kNaN), finite));
 }
 
-Expr log(const Expr& x) { return with_limits(x, positive_log(x)); }
-
-// Exact for powers of two.
-Expr log2(const Expr& x) {
-  if (x->dtype == DType::kF32) return through_f64(log2, x);
-  const Split parts = split(x);
-  return with_limits(x, fma(small_log(parts.mantissa), number(x, 1.4426950408889634), parts.exponent));
+// A logarithm that is `of` the parts of positive, finite numbers. Few are subnormal.
+Expr logarithm(const Expr& x, Expr (*of)(const Split& parts)) {
+  const Expr is_usual = both(less_equal(smallest_normal(x), x), less(x, number(x, kInfinity)));
+  return rarely(unary(Unary::kNot, is_usual), with_limits(x, of(split(x))), of(split_normal(x)));
 }
 
-// To two units of f64, in which the product of the exponent with the first part of log10(2) is exact.
-Expr rough_log10(const Expr& x) {
-  const Split parts = split(x);
-  const Expr low = number(x, 8.241712586023572e-13) * parts.exponent;
-  const Expr rest = fma(small_log(parts.mantissa), number(x, 0.43429448190325182), low);
-  return with_limits(x, fma(parts.exponent, number(x, 0.301029995663157), rest));
+Expr log(const Expr& x) { return logarithm(x, log_of); }
+
+// log(m) factor + exponent (base + base_low), each in two parts, of which that of `exponent` and `base` is exact.
+struct Base {
+  double factor, factor_low, base, base_low;
+};
+Expr log_to_base32(const Split& parts, const Base& constants) {
+  const Expr &x = parts.mantissa, factor = number(x, constants.factor);
+  const Expr f = x - number(x, 1);
+  const Expr tail = log_tail32(f, number(x, 0));
+  const Expr product = f * factor;
+  const Expr product_low = fma(f, number(x, constants.factor_low), fma(f, factor, -product));
+  const Expr low = fma(parts.exponent, number(x, constants.base_low), fma(tail, factor, product_low));
+  const Expr whole = parts.exponent * number(x, constants.base);
+  const Expr sum = whole + product;
+  return sum + ((whole - sum) + product + low);
+}
+
+// Exact for powers of two.
+Expr log2_of(const Split& parts) {
+  const Expr& x = parts.mantissa;
+  if (x->dtype == DType::kF32) return log_to_base32(parts, {1.44269502, 1.92596303e-08, 1, 0});
+  return fma(small_log(x), number(x, 1.4426950408889634), parts.exponent);
+}
+
+Expr log2(const Expr& x) { return logarithm(x, log2_of); }
+
+Expr log10_of(const Split& parts) {
+  return log_to_base32(parts, {0.434294492, -1.010305e-08, 0.301025391, 4.60503907e-06});
 }
 
 // Enough extra bits that powers of ten are exact.
 Expr log10(const Expr& x) {
-  if (x->dtype == DType::kF32) return through_f64(rough_log10, x);
+  if (x->dtype == DType::kF32) return logarithm(x, log10_of);
   constexpr double kFactor = 0.43429448190325182, kFactorLow = 1.098319650216765e-17;
   const Double value = precise_log(x);
   const Double product = exact_product(value.high, number(x, kFactor));
@@ -203,7 +246,11 @@ Expr reciprocal_square_root(const Expr& x) { return number(x, 1) / unary(Unary::
 }  // namespace
 
 Expr power(const Expr& x, const Expr& y) {
-  return power_of(x, y, x->dtype == DType::kF64 ? positive_power : positive_power32);
+  if (x->dtype == DType::kF64) return power_of(x, y, positive_power);
+  const Expr exponent = log2_of_power32(split_normal(x), y);
+  const Expr is_normal = both(less_equal(smallest_normal(x), x), less(x, number(x, kInfinity)));
+  const Expr is_usual = both(is_normal, less_equal(absolute(exponent), number(exponent, 125)));
+  return rarely(unary(Unary::kNot, is_usual), power_of(x, y, positive_power32), power_of_two32(exponent));
 }
 
 }  // namespace ingot::core::loops::math

@@ -32,6 +32,18 @@ constexpr double kAsin[] = {0.02877844261259304,   -0.014881409392818066, 0.0174
                             0.013971235301124539,  0.017352391265909227,  0.022372173002005596,
                             0.030381944137085216,  0.04464285714637338,   0.074999999999984246,
                             0.16666666666666669};
+// The same for f32: |x| <= 1 and |x| <= 1/2
+constexpr double kAtan32[] = {-0.00182340189, 0.0110475281,  -0.0314244032, 0.0582032837, -0.0841763765,
+                              0.109569542,    -0.142651275, 0.199986279,   -0.333333015};
+constexpr double kAsin32[] = {0.0422117971, 0.0241520926, 0.0454760417, 0.0749525204, 0.166667536};
+// pi / 2 and pi as sums of f32.
+constexpr double kHalfPi32[] = {1.57079637, -4.37113883e-08, -1.71512451e-15};
+constexpr double kPi32[] = {3.14159274, -8.74227766e-08};
+constexpr double kHalfPi64[] = {1.5707963267948966, 6.123233995736766e-17, -1.4973849048591698e-33};
+constexpr double kModerate32 = 0x1p17, kModerate64 = 0x1p48;  // the limits of angles that these reduce
+// (tan(x) / x - 1) / x^2 in x^2 for |x| <= pi / 4
+constexpr double kTan32[] = {0.00443174364, -2.72215511e-05, 0.0109321028, 0.0212430041,
+                             0.054068014,   0.13332586,      0.333333522};
 // 2 / pi in chunks of 28 bits: the product of each with an f32 is exact in f64.
 constexpr double kTwoOverPi[] = {0.63661976903676987,    3.3308114738561656e-09, 2.276010047810136e-18,
                                  2.5268260189002822e-26, 1.6682867657019525e-34, 1.1588713282888551e-43,
@@ -43,8 +55,8 @@ struct ReducedAngle {
   Expr rest;      // r in [-pi/4, pi/4]: x = n pi/2 + r
 };
 
-// Exact for every f32: multiples of 4 are dropped from each product before summation.
-ReducedAngle reduce32(const Expr& single) {
+// Exact for every f32: multiples of 4 are dropped from each product before summation. `rest` is an f64.
+ReducedAngle reduce_large32(const Expr& single) {
   const Expr x = convert(DType::kF64, single);
   std::vector<Expr> terms;
   for (int i = 0; i < static_cast<int>(std::size(kTwoOverPi)); ++i) {
@@ -59,6 +71,18 @@ ReducedAngle reduce32(const Expr& single) {
   for (size_t i = 1; i < terms.size(); ++i) rest = rest + terms[i];
   return {convert(DType::kI32, whole), rest * number(x, kPi / 2)};
 }
+
+// Adding `magic` rounds to an integer, which ends up in the low bits.
+ReducedAngle reduce_by_parts(const Expr& x, std::span<const double> half_pi, double magic) {
+  const Expr shifted = fma(x, number(x, 2 / kPi), number(x, magic));
+  const Expr whole = shifted - number(x, magic);
+  Expr rest = x;
+  for (const double part : half_pi) rest = fma(whole, number(x, -part), rest);
+  return {bits_of(shifted), rest};
+}
+
+// For |x| <= kModerate32: the first difference is exact.
+ReducedAngle reduce_moderate32(const Expr& x) { return reduce_by_parts(x, kHalfPi32, 0x1.8p23); }
 
 // 2 / pi in chunks of 53 bits. Row k begins at chunk 4 k, times 2^(212 k): for arguments beyond 2^(54 + 212
 // k), all products with earlier chunks are multiples of 4.
@@ -118,21 +142,8 @@ ReducedAngle reduce_large64(const Expr& x) {
   return {convert(DType::kI64, whole), angle + rest};
 }
 
-// Accurate up to 2^52 quadrants; the parts of pi/2 add up to 160 bits.
-ReducedAngle reduce_moderate64(const Expr& x) {
-  const Expr whole = round_even(x * number(x, 0.63661977236758138));
-  Expr rest = x;
-  for (const double part : {1.5707963267948966, 6.123233995736766e-17, -1.4973849048591698e-33}) {
-    rest = fma(whole, number(x, -part), rest);
-  }
-  return {convert(DType::kI64, whole), rest};
-}
-
-ReducedAngle reduce64(const Expr& x) {
-  const Expr is_large = less(number(x, 0x1p48), absolute(x));
-  const ReducedAngle large = reduce_large64(x), moderate = reduce_moderate64(x);
-  return {select(is_large, large.quadrant, moderate.quadrant), select(is_large, large.rest, moderate.rest)};
-}
+// Accurate up to 2^51 quadrants; the parts of pi/2 add up to 160 bits.
+ReducedAngle reduce_moderate64(const Expr& x) { return reduce_by_parts(x, kHalfPi64, 0x1.8p52); }
 
 Expr small_sin(const Expr& rest) {
   const Expr square = rest * rest;
@@ -151,13 +162,30 @@ Expr bit_set(const Expr& value, int64_t bit) {
                 integer_constant(value->dtype, 0));
 }
 
-// sin for shift 0, cos for shift 1: the value `shift` quadrants further.
-Expr circular(const Expr& x, int64_t shift) {
-  const ReducedAngle reduced = x->dtype == DType::kF64 ? reduce64(x) : reduce32(x);
-  const Expr rest = convert(x->dtype, reduced.rest);
-  const Expr quadrant = reduced.quadrant + integer_constant(reduced.quadrant->dtype, shift);
+// The sign bit of an odd function of `x`.
+Expr sign_bit(const Expr& x) {
+  return binary(Binary::kAnd, bits_of(x), integer(x, x->dtype == DType::kF64 ? INT64_MIN : INT32_MIN));
+}
+
+// The sine or cosine of magnitude that reduced to `reduced`, with `sign` flipped by the quadrant.
+Expr circular(const ReducedAngle& reduced, const Expr& sign, int64_t shift) {
+  const Expr& rest = reduced.rest;
+  const Expr quadrant = reduced.quadrant + integer(rest, shift);
   const Expr value = select(bit_set(quadrant, 1), small_cos(rest), small_sin(rest));
-  return select(bit_set(quadrant, 2), -value, value);
+  const Expr second = binary(Binary::kAnd, quadrant, integer(rest, 2));
+  const Expr flip =
+      binary(Binary::kShiftLeft, second, integer(rest, rest->dtype == DType::kF64 ? 62 : 30));
+  const Expr flipped = sign == nullptr ? flip : binary(Binary::kXor, flip, sign);
+  return real_of(binary(Binary::kXor, bits_of(value), flipped));
+}
+
+// The function that `of` makes of a reduced angle. Reducing large ones takes most of the time, and they are rare.
+template <typename Of>
+Expr of_reduced(const Expr& magnitude, const Of& of) {
+  const bool wide = magnitude->dtype == DType::kF64;
+  const Expr is_large = less(number(magnitude, wide ? kModerate64 : kModerate32), magnitude);
+  return rarely(is_large, of((wide ? reduce_large64 : reduce_large32)(magnitude)),
+                of((wide ? reduce_moderate64 : reduce_moderate32)(magnitude)));
 }
 
 // asin(x) for |x| <= 1/2
@@ -186,20 +214,109 @@ Expr positive_atan(const Expr& n, const Expr& d) {
   return select(steep, number(n, kPi / 2) - (angle - number(n, kPiLow / 2)), angle);
 }
 
-Expr sin(const Expr& x) { return select(equal(x, number(x, 0)), x, circular(x, 0)); }
+// An angle that reduced to an f64, for a function of f32.
+ReducedAngle narrowed(const ReducedAngle& angle, DType dtype) {
+  return {angle.quadrant, convert(dtype, angle.rest)};
+}
 
-Expr cos(const Expr& x) { return circular(x, 1); }
+Expr sin(const Expr& x) {
+  return of_reduced(absolute(x), [&](const ReducedAngle& angle) {
+    return circular(narrowed(angle, x->dtype), sign_bit(x), 0);
+  });
+}
+
+Expr cos(const Expr& x) {
+  return of_reduced(absolute(x), [&](const ReducedAngle& angle) {
+    return circular(narrowed(angle, x->dtype), nullptr, 1);
+  });
+}
+
+// tan of an angle, or -1 / tan, whose quotient is corrected by what it leaves and what rounding the tangent lost.
+Expr tan32(const ReducedAngle& angle) {
+  const Expr &rest = angle.rest, one = number(rest, 1);
+  const Expr square = rest * rest;
+  const Expr tail = rest * square * polynomial(square, kTan32);
+  const Expr tangent = rest + tail;
+  const Expr low = (rest - tangent) + tail;
+  const Expr quotient = -one / tangent;
+  const Expr left = fma(quotient, low, fma(quotient, tangent, one));
+  return select(bit_set(angle.quadrant, 1), fma(quotient, left, quotient), tangent);
+}
 
 Expr tan(const Expr& x) {
-  const ReducedAngle reduced = x->dtype == DType::kF64 ? reduce64(x) : reduce32(x);
-  const Expr sine = small_sin(reduced.rest), cosine = small_cos(reduced.rest);
-  const Expr odd = bit_set(reduced.quadrant, 1);
-  const Expr value = select(odd, -cosine, sine) / select(odd, sine, cosine);
-  return select(equal(x, number(x, 0)), x, convert(x->dtype, value));
+  const Expr value = of_reduced(absolute(x), [&](const ReducedAngle& angle) {
+    const Expr &rest = angle.rest, odd = bit_set(angle.quadrant, 1);
+    if (rest->dtype == DType::kF32) return tan32(angle);
+    const Expr sine = small_sin(rest), cosine = small_cos(rest);
+    return convert(x->dtype, select(odd, -cosine, sine) / select(odd, sine, cosine));
+  });
+  return real_of(binary(Binary::kXor, bits_of(value), sign_bit(x)));
+}
+
+// high - (part + low) for high >= |part|, where `high_low` was lost in rounding `high`.
+Expr precise_difference(const Expr& high, const Expr& high_low, const Expr& part, const Expr& low) {
+  const Expr difference = high - part;
+  const Expr lost = (high - difference) - part;
+  return difference + (lost + high_low - low);
+}
+
+// sqrt(square) - root, to an eighth: subtracting the bits approximates the reciprocal.
+Expr lost_of_root32(const Expr& square, const Expr& root) {
+  const Expr reciprocal = real_of(integer(root, 0x7ef311c7) - bits_of(root));
+  return fma(-root, root, square) * (number(root, 0.5) * reciprocal);
+}
+
+// asin(s) - s, where |s| <= 1/2
+Expr asin_tail32(const Expr& s, const Expr& square) { return s * square * polynomial(square, kAsin32); }
+
+Expr asin32(const Expr& x) {
+  const Expr magnitude = absolute(x), half = number(x, 0.5);
+  const Expr is_small = less(magnitude, half);
+  const Expr rest = (number(x, 1) - magnitude) * half;
+  const Expr root = square_root(rest);
+  const Expr tail =
+      asin_tail32(select(is_small, magnitude, root), select(is_small, magnitude * magnitude, rest));
+  const Expr low = tail + lost_of_root32(rest, root);
+  const Expr large =
+      precise_difference(number(x, kHalfPi32[0]), number(x, kHalfPi32[1]), root + root, low + low);
+  return with_sign_of(select(is_small, magnitude + tail, large), x);
+}
+
+// base - factor (s + tail): pi/2 - asin(x), 2 asin(root) or pi - 2 asin(root).
+Expr acos32(const Expr& x) {
+  const Expr magnitude = absolute(x), half = number(x, 0.5), zero = number(x, 0);
+  const Expr is_small = less(magnitude, half), is_negative = less(x, zero);
+  const Expr rest = (number(x, 1) - magnitude) * half;
+  const Expr root = square_root(rest);
+  const Expr s = select(is_small, x, root);
+  const Expr tail = asin_tail32(s, select(is_small, x * x, rest));
+  const Expr low = select(is_small, tail, tail + lost_of_root32(rest, root));
+  const auto choose = [&](double middle, double right, double left) {
+    return select(is_small, number(x, middle), select(is_negative, number(x, left), number(x, right)));
+  };
+  const Expr factor = choose(1, -2, 2);
+  return precise_difference(choose(kHalfPi32[0], 0, kPi32[0]), choose(kHalfPi32[1], 0, kPi32[1]), factor * s,
+                            factor * low);
+}
+
+// atan(t) - t for 0 <= t <= 1
+Expr atan_tail32(const Expr& t) {
+  const Expr square = t * t;
+  const Expr scaled = t * polynomial(square, kAtan32);
+  return fma(scaled, square, scaled * fma(t, t, -square));
+}
+
+Expr atan32(const Expr& x) {
+  const Expr magnitude = absolute(x), one = number(x, 1);
+  const Expr is_steep = less(one, magnitude);
+  const Expr t = select(is_steep, one / magnitude, magnitude);
+  const Expr tail = atan_tail32(t);
+  const Expr steep = precise_difference(number(x, kHalfPi32[0]), number(x, kHalfPi32[1]), t, tail);
+  return with_sign_of(select(is_steep, steep, t + tail), x);
 }
 
 Expr asin(const Expr& x) {
-  if (x->dtype == DType::kF32) return through_f64(asin, x);
+  if (x->dtype == DType::kF32) return asin32(x);
   const Expr magnitude = absolute(x), half = number(x, 0.5);
   // pi/2 - 2 asin(sqrt((1 - x) / 2)); beyond 1 the root is NaN.
   const Expr root = square_root((number(x, 1) - magnitude) * half);
@@ -210,7 +327,7 @@ Expr asin(const Expr& x) {
 }
 
 Expr acos(const Expr& x) {
-  if (x->dtype == DType::kF32) return through_f64(acos, x);
+  if (x->dtype == DType::kF32) return acos32(x);
   const Expr magnitude = absolute(x), half = number(x, 0.5);
   const Expr root = square_root((number(x, 1) - magnitude) * half);
   const Expr is_small = less(magnitude, half);
@@ -222,7 +339,7 @@ Expr acos(const Expr& x) {
 }
 
 Expr atan(const Expr& x) {
-  if (x->dtype == DType::kF32) return through_f64(atan, x);
+  if (x->dtype == DType::kF32) return atan32(x);
   const Expr infinity = number(x, std::numeric_limits<double>::infinity());
   const Expr magnitude = absolute(x);
   const Expr angle =
@@ -230,11 +347,34 @@ Expr atan(const Expr& x) {
   return with_sign_of(angle, x);
 }
 
+// base +- (t + tail) for t = low / high, where `base` is 0, pi/2 or pi. For usual quotients: 1 / high is
+// normal, and both are numbers.
+Expr moderate_atan2(const Expr& y, const Expr& x) {
+  const Expr above = absolute(y), beside = absolute(x), zero = number(x, 0);
+  const Expr is_steep = less(beside, above), is_left = less(x, zero);
+  const Expr low = select(is_steep, beside, above), high = select(is_steep, above, beside);
+  const Expr t = low / high;
+  const Expr reciprocal = real_of(integer(x, 0x7ef311c7) - bits_of(high));
+  const Expr lost = fma(-t, high, low) * reciprocal;  // of the quotient, to an eighth
+  const Expr slope = fma(t * t, number(x, -0.5), number(x, 1));
+  const Expr tail = fma(lost, slope, atan_tail32(t));
+  const auto choose = [&](int part) {
+    return select(is_steep, number(x, kHalfPi32[part]), select(is_left, number(x, kPi32[part]), zero));
+  };
+  const Expr falls = binary(Binary::kNotEqual, is_steep, is_left);
+  const Expr sign = select(falls, number(x, 1), number(x, -1));
+  return with_sign_of(precise_difference(choose(0), choose(1), sign * t, sign * tail), y);
+}
+
 }  // namespace
 
 Expr atan2(const Expr& y, const Expr& x) {
-  if (x->dtype == DType::kF32)
-    return convert(DType::kF32, atan2(convert(DType::kF64, y), convert(DType::kF64, x)));
+  if (x->dtype == DType::kF32) {
+    const Expr size = absolute(x) + absolute(y);
+    const Expr is_usual = both(less(number(x, 0x1p-100), size), less(size, number(x, 0x1p100)));
+    const Expr wide = convert(DType::kF32, atan2(convert(DType::kF64, y), convert(DType::kF64, x)));
+    return rarely(unary(Unary::kNot, is_usual), wide, moderate_atan2(y, x));
+  }
   const Expr zero = number(x, 0), one = number(x, 1);
   const Expr infinity = number(x, std::numeric_limits<double>::infinity());
   const Expr above = absolute(y), beside = absolute(x);

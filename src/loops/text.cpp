@@ -11,6 +11,7 @@
 #include "loops/functions.h"
 #include "loops/kernel.h"
 #include "loops/operator_names.h"
+#include "loops/rarely.h"
 #include "loops/rewrite.h"
 
 namespace ingot::core::loops {
@@ -161,7 +162,8 @@ class StagePrinter {
         return fmt::format("({} {} {})", operand(node, 0), name, operand(node, 1));
       }
       case ExprNode::Kind::kSelect:
-        return fmt::format("select({}, {}, {})", operand(node, 0), operand(node, 1), operand(node, 2));
+        return fmt::format("{}({}, {}, {})", is_rare(node) ? "rarely" : "select", operand(node, 0),
+                           operand(node, 1), operand(node, 2));
       case ExprNode::Kind::kConvert:
         return fmt::format("{}({})", core::name(node.dtype), operand(node, 0));
       case ExprNode::Kind::kBitcast:

@@ -8,6 +8,7 @@
 
 #include "backends/cuda/compile/half_functions.h"
 #include "backends/cuda/compile/type_text.h"
+#include "loops/rarely.h"
 #include "loops/rewrite.h"
 #include "support/error.h"
 
@@ -192,7 +193,7 @@ std::string ExpressionWriter::binary_text(const ExprNode& node) {
 }
 
 // Nodes that both arms need are computed before them. If both arms load nothing unsafe, both are computed:
-// no branch.
+// no branch, unless one is rare.
 std::string ExpressionWriter::select(const ExprNode& node) {
   const Expr &then = node.operands[1], &otherwise = node.operands[2];
   const std::string condition = emit(node.operands[0]);
@@ -202,7 +203,7 @@ std::string ExpressionWriter::select(const ExprNode& node) {
   loops::visit(then, [&](const Expr& part) {
     if (in_then.contains(part.get()) && in_otherwise.contains(part.get())) emit(part);
   });
-  if (!needs_guard(then, seen) && !needs_guard(otherwise, seen)) {
+  if (!loops::is_rare(node) && !needs_guard(then, seen) && !needs_guard(otherwise, seen)) {
     const std::string a = emit(then), b = emit(otherwise);
     return define(node, fmt::format("{} ? {} : {}", condition, a, b));
   }

@@ -9,6 +9,7 @@
 
 #include "loops/functions.h"
 #include "loops/operator_names.h"
+#include "loops/rarely.h"
 
 namespace ingot::core::loops {
 namespace {
@@ -153,9 +154,10 @@ class ExpressionParser {
       scanner_.expect(")");
       return index_value(std::move(dim));
     }
-    if (name == "select") {
+    if (name == "select" || name == "rarely") {
       Expr condition = operand(), then = operand(), otherwise = last_operand();
-      return select(std::move(condition), std::move(then), std::move(otherwise));
+      return (name == "select" ? select : rarely)(std::move(condition), std::move(then),
+                                                  std::move(otherwise));
     }
     if (name == "fma") {
       Expr a = operand(), b = operand(), c = last_operand();

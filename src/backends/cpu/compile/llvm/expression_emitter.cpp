@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cpu/compile/llvm/expression_emitter.h"
 
+#include <llvm/IR/MDBuilder.h>
 #include <llvm/IR/PatternMatch.h>
 
 #include "backends/cpu/compile/llvm/packed_bytes.h"
 #include "backends/cpu/compile/llvm/saturation.h"
 #include "backends/cpu/compile/llvm/slow_arithmetic.h"
+#include "loops/rarely.h"
 #include "support/error.h"
 
 namespace ingot::core::cpu {
@@ -30,6 +32,30 @@ llvm::Value* extremum(Builder& builder, llvm::CmpInst::Predicate beyond, llvm::V
   }
   llvm::Value* chosen = choose(builder, builder.CreateFCmp(beyond, a, b), a, b);
   return is_number(a) ? chosen : choose(builder, builder.CreateFCmpUNO(a, a), a, chosen);
+}
+
+// The rare value is computed for all lanes once any wants it, and chosen for those: what an element becomes does not
+// depend on its neighbours.
+llvm::Value* branch_rarely(Builder& builder, llvm::Value* condition, llvm::Value* usual, int lanes,
+                           const std::function<llvm::Value*()>& rare) {
+  llvm::Value *chosen = nullptr, *any = condition;
+  if (condition->getType()->isVectorTy()) {
+    any = builder.CreateOrReduce(condition);
+    usual = broadcast(builder, usual, lanes);
+  }
+  const bool is_vector = usual->getType()->isVectorTy();
+  llvm::BasicBlock *before = builder.GetInsertBlock(), *inside = nullptr;
+  emit_if(builder, any, [&] {
+    llvm::Value* value = rare();
+    chosen = choose(builder, condition, is_vector ? broadcast(builder, value, lanes) : value, usual);
+    inside = builder.GetInsertBlock();
+  });
+  before->getTerminator()->setMetadata(llvm::LLVMContext::MD_prof,
+                                       llvm::MDBuilder(builder.getContext()).createUnlikelyBranchWeights());
+  llvm::PHINode* result = builder.CreatePHI(usual->getType(), 2);
+  result->addIncoming(usual, before);
+  result->addIncoming(chosen, inside);
+  return result;
 }
 
 }  // namespace
@@ -247,6 +273,14 @@ llvm::Value* ExpressionEmitter::emit_select(const Node& node, llvm::Value* guard
   llvm::Value* condition = emit(node.operands[0], guard);
   if (const auto* known = llvm::dyn_cast<llvm::ConstantInt>(condition))
     return emit(node.operands[known->isOne() ? 1 : 2], guard);
+  if (loops::is_rare(node)) {
+    llvm::Value* usual = emit(node.operands[2], guard);
+    const Memo outside = done_;  // what the arm computes is known in its block alone
+    llvm::Value* result =
+        branch_rarely(builder_, condition, usual, lanes_, [&] { return emit(node.operands[1], guard); });
+    done_ = outside;
+    return result;
+  }
   const auto arm = [&](const Expr& expression, bool negated) {
     if (!is_guarded(expression)) return emit(expression);
     return emit(expression, both(guard, negated ? builder_.CreateNot(condition) : condition));

@@ -5,6 +5,7 @@
 
 #include "backends/cpu/compile/llvm/dim_emitter.h"
 #include "loops/index_facts.h"
+#include "loops/rarely.h"
 #include "support/error.h"
 
 namespace ingot::core::cpu {
@@ -295,6 +296,8 @@ void ScopeEmitter::hoist(const Expr& expression, const std::set<std::string>& in
       // An arm that may not be evaluated unconditionally is not hoisted out of its guard.
       const bool lazy =
           node->kind == ExprNode::Kind::kSelect && i > 0 && emitter.is_guarded(node->operands[i]);
+      // A rare arm reads what the others read, and stays in its branch.
+      if (i == 1 && loops::is_rare(*node)) continue;
       stays = (!lazy && visit(node->operands[i])) && stays;
     }
     if (stays && node->kind != ExprNode::Kind::kConstant) emitter.emit(node);
