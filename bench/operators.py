@@ -108,7 +108,9 @@ def main() -> None:
             print(line_of(case.name, row), flush=True)
             output.write_text(json.dumps({**machine, "rows": rows}, indent=2) + "\n")
     ratios = [row["ratio"] for row in rows.values() if "ratio" in row]
-    print(f"{len(ratios)} cases ran: {sum(r < 1 for r in ratios)} behind eager, {sum(r < 0.9 for r in ratios)} by more than 10 %")
+    print(
+        f"{len(ratios)} cases ran: {sum(r < 1 for r in ratios)} behind eager, {sum(r < 0.9 for r in ratios)} by more than 10 %"
+    )
 
 
 if __name__ == "__main__":

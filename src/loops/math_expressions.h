@@ -10,6 +10,10 @@
 
 namespace ingot::core::loops::math {
 
+inline constexpr double kPi = 3.141592653589793, kPiLow = 1.2246467991473532e-16;
+inline constexpr double kHalfPi32[] = {1.57079637, -4.37113883e-08,
+                                       -1.71512451e-15};  // f32 whose sum is pi / 2
+
 inline Expr operator+(const Expr& a, const Expr& b) { return binary(Binary::kAdd, a, b); }
 inline Expr operator-(const Expr& a, const Expr& b) { return binary(Binary::kSubtract, a, b); }
 inline Expr operator*(const Expr& a, const Expr& b) { return binary(Binary::kMultiply, a, b); }

@@ -25,7 +25,7 @@ constexpr double kAtanhTail64[] = {0.11723178623919275, 0.11706236339486488, 0.1
                                    0.28571428571429364, 0.40000000000000002};
 // 2 atanh(s) / (s log(2)) in s^2
 constexpr double kLog2OfPower[] = {0.34073884344187377, 0.41167219222531326, 0.57708359489265115,
-                                    0.96179667328187413, 2.8853900817901428};
+                                   0.96179667328187413, 2.8853900817901428};
 constexpr double kLn2High64 = 0.69314718036912382,
                  kLn2Low64 = 1.9082149292705877e-10;  // the product of `high` with n is exact
 
@@ -192,7 +192,8 @@ Expr logarithm(const Expr& x, Expr (*of)(const Split& parts)) {
 
 Expr log(const Expr& x) { return logarithm(x, log_of); }
 
-// log(m) factor + exponent (base + base_low), each in two parts, of which that of `exponent` and `base` is exact.
+// log(m) factor + exponent (base + base_low), each in two parts, of which that of `exponent` and `base` is
+// exact.
 struct Base {
   double factor, factor_low, base, base_low;
 };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Branches around rare arguments of functions: results do not depend on what the neighbours of an element are.
+// Branches around rare arguments of functions: results do not depend on what the neighbours of an element
+// are.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -56,7 +57,8 @@ void expect_independent(const loops::Function& function, DType dtype, CpuFeature
   std::ranges::stable_sort(order, {}, [](size_t i) { return i % 5 != 2; });  // special values side by side
   std::vector<double> moved;
   for (const size_t i : order) moved.push_back(values[i]);
-  const std::vector<double> mixed = results_of(kernel, dtype, values), sorted = results_of(kernel, dtype, moved);
+  const std::vector<double> mixed = results_of(kernel, dtype, values),
+                            sorted = results_of(kernel, dtype, moved);
   for (size_t k = 0; k < order.size(); ++k) {
     const double a = mixed[order[k]], b = sorted[k];
     EXPECT_TRUE(a == b || (std::isnan(a) && std::isnan(b)))

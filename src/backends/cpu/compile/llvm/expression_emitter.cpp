@@ -34,8 +34,8 @@ llvm::Value* extremum(Builder& builder, llvm::CmpInst::Predicate beyond, llvm::V
   return is_number(a) ? chosen : choose(builder, builder.CreateFCmpUNO(a, a), a, chosen);
 }
 
-// The rare value is computed for all lanes once any wants it, and chosen for those: what an element becomes does not
-// depend on its neighbours.
+// The rare value is computed for all lanes once any wants it, and chosen for those: what an element becomes
+// does not depend on its neighbours.
 llvm::Value* branch_rarely(Builder& builder, llvm::Value* condition, llvm::Value* usual, int lanes,
                            const std::function<llvm::Value*()>& rare) {
   llvm::Value *chosen = nullptr, *any = condition;
