@@ -294,3 +294,64 @@ def test_what_ingot_lacks_runs_in_torch() -> None:
     for x in (torch.ones(3), -torch.ones(3)):
         assert_same(module(x), Model()(x))
     assert lacking.NAME in str(ingot.report(module))
+
+
+class _ComplexBranch(torch.nn.Module):
+    def forward(self, z: torch.Tensor, x: torch.Tensor) -> Any:
+        return torch.cond(
+            x.sum() > 0,
+            lambda z, x: (z * 2j, z.abs(), x + 1),
+            lambda z, x: (z * z, z.abs() * 2, x.exp()),
+            (z, x),
+        )
+
+
+class _ComplexLoop(torch.nn.Module):
+    """Iterations of z -> z * z / 2 + c with a parameter c, and a real value that is carried beside them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("c", torch.tensor([0.1 + 0.2j, -0.3j, 0.5]))
+
+    def forward(self, z: torch.Tensor, x: torch.Tensor) -> Any:
+        def goes_on(i: torch.Tensor, z: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+            return (i < 5) & (z.abs().sum() < 100)
+
+        def step(i: torch.Tensor, z: torch.Tensor, x: torch.Tensor) -> Any:
+            return i + 1, z * z * 0.5 + self.c, x + z.imag.sum()
+
+        return while_loop(goes_on, step, (torch.zeros((), dtype=torch.int64), z, x))
+
+
+class _ComplexScan(torch.nn.Module):
+    """A linear recurrence with a complex state."""
+
+    def forward(self, z: torch.Tensor, x: torch.Tensor) -> Any:
+        rows = torch.stack([z, z.conj() * 1j, z * x.sum()])
+        return scan(lambda state, row: (state * 0.5j + row, (state * row).abs()), z, rows)
+
+
+class _ComplexMap(torch.nn.Module):
+    def forward(self, z: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+        return map_rows(lambda row, z: row * z.conj() + 1j, torch.complex(x, x * 2), z)
+
+
+class _ComplexScalars(torch.nn.Module):
+    def forward(self, z: torch.Tensor, x: torch.Tensor) -> Any:
+        return torch.cond(x[0] > 0, lambda z: z.sum() * 1j, lambda z: z.prod() + 2, (z,))
+
+
+_COMPLEX = [_ComplexBranch, _ComplexLoop, _ComplexScan, _ComplexMap, _ComplexScalars]
+
+
+@each_way
+@pytest.mark.parametrize("make", _COMPLEX)
+@pytest.mark.parametrize("dtype", [torch.complex64, torch.complex128])
+def test_complex_values(
+    make: Callable[[], torch.nn.Module], dtype: torch.dtype, way: Callable[..., Any]
+) -> None:
+    generator = torch.Generator().manual_seed(1)
+    real = torch.float32 if dtype == torch.complex64 else torch.float64
+    z = torch.view_as_complex(torch.randn(3, 2, generator=generator, dtype=real)) * 0.5
+    x = torch.randn(3, generator=generator, dtype=real).abs()
+    check(make().to(dtype if make is _ComplexLoop else real), way, [(z, x), (z.conj().resolve_conj(), -x)])

@@ -17,6 +17,7 @@
 #include "importers/aten/program/guards.h"
 #include "importers/aten/program/mutated_input.h"
 #include "importers/aten/program/node_error.h"
+#include "importers/aten/recorded.h"
 #include "importers/aten/shared_memory.h"
 #include "ir/bound_symbol.h"
 #include "ops/model_source.h"
@@ -50,12 +51,7 @@ core::Value* as_written(core::Graph& graph, core::Value* value, const TensorType
   return from == to ? value : graph.call(ops::expand, {value}, ops::NewShape{to});
 }
 
-// What a complex tensor is in the graph; others are themselves.
-TensorType imported_type(const TensorMeta& meta) {
-  TensorType type{component_of(meta.dtype), meta.shape, {}};
-  if (is_complex(meta.dtype)) type.shape.emplace_back(2);
-  return type;
-}
+// Complex tensors are pairs of reals in the graph.
 OwnedView as_pairs(OwnedView value) {
   TensorView& view = value.view;
   if (!is_complex(view.dtype)) return value;

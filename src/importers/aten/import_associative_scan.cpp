@@ -99,7 +99,9 @@ void Importer::import_associative_scan(const Node& node) {
   if (arguments.graphs.size() != 1 || list.empty() || !are_tensors)
     refuse_node(node, "it has no graph, or no tensors");
   std::ranges::copy(pointers(list_of(arguments, 1)), std::back_inserter(list));
-  std::vector<core::Value*> operands = tensors_of(node, list);
+  if (std::ranges::any_of(list, [&](const Argument* each) { return is_complex_tensor(*each); }))
+    refuse_node(node, "complex numbers");  // their parts are not elementwise
+  std::vector<core::Value*> operands = tensors_of(list);
   const TensorType& type = operands[0]->type;
   const bool are_alike = std::all_of(operands.begin(), operands.begin() + scanned, [&](core::Value* x) {
     return x->type.rank() == type.rank() && x->type.rank() > 0 && x->type.shape[0] == type.shape[0];

@@ -5,10 +5,10 @@
 
 #include "importers/aten/control_operands.h"
 #include "importers/aten/converters/answers.h"
-#include "importers/aten/converters/complex.h"
 #include "importers/aten/converters/promotion.h"
 #include "importers/aten/importer.h"
 #include "importers/aten/program/node_error.h"
+#include "importers/aten/recorded.h"
 #include "ir/bound_symbol.h"
 #include "ops/axis.h"
 #include "ops/bounds.h"
@@ -64,6 +64,8 @@ void Importer::bind_operands(const Node& node, Importer& inner, std::span<const 
   for (size_t i = 0, next = 0; i < inputs.size(); ++i) {
     if (inner.aliases().written.contains(inputs[i].value)) refuse_node(node, "its graph writes an operand");
     if (is_tensor(*operands[i])) {
+      if (is_complex_tensor(*operands[i]) != is_complex(inner.value(inputs[i].value).tensor.dtype))
+        refuse_node(node, "its graph records a complex operand as a real one, or a real one as complex");
       inner.bind(inputs[i].value, values[next++]);
     } else if (const auto* number = std::get_if<int64_t>(&operands[i]->value)) {
       inner.bind(inputs[i].value, Dim(*number));
@@ -80,13 +82,14 @@ bool Importer::is_tensor(const Argument& argument) const {
   return id != nullptr && value(*id).kind == ValueKind::kTensor;
 }
 
-std::vector<core::Value*> Importer::tensors_of(const Node& node, std::span<const Argument* const> operands) {
+bool Importer::is_complex_tensor(const Argument& argument) const {
+  return is_tensor(argument) && is_complex(value(std::get<ValueId>(argument.value)).tensor.dtype);
+}
+
+std::vector<core::Value*> Importer::tensors_of(std::span<const Argument* const> operands) {
   std::vector<core::Value*> values;
   for (const Argument* operand : operands) {
-    if (!is_tensor(*operand)) continue;
-    const ValueId id = std::get<ValueId>(operand->value);
-    if (is_complex(value(id).tensor.dtype)) refuse_node(node, "complex numbers");
-    values.push_back(tensor(id));
+    if (is_tensor(*operand)) values.push_back(tensor(std::get<ValueId>(operand->value)));
   }
   return values;
 }
@@ -122,7 +125,7 @@ void Importer::import_branch(const Node& node) {
     refuse_node(node, "it has other than two graphs");
   const Argument& given = *arguments.others[0];
   const std::vector<const Argument*> list = pointers(list_of(arguments, 1));
-  const std::vector<core::Value*> operands = tensors_of(node, list);
+  const std::vector<core::Value*> operands = tensors_of(list);
   std::optional<Predicate> sizes;
   core::Value* condition = nullptr;
   if (is_tensor(given)) {
@@ -162,7 +165,7 @@ void Importer::import_loop(const Node& node) {
     refuse_node(node, "it carries something other than tensors");
   const std::vector<const Argument*> further = pointers(list_of(arguments, 1));
   list.insert(list.end(), further.begin(), further.end());
-  const std::vector<core::Value*> operands = tensors_of(node, list);
+  const std::vector<core::Value*> operands = tensors_of(list);
 
   const auto test_of = [&](core::Graph& graph, const std::vector<core::Value*>& values) {
     Importer inner(test, graph, &nested_checks_);
@@ -210,17 +213,21 @@ Importer::Scan Importer::scan_of(const Node& node) const {
                                                [&](const Argument* each) { return is_tensor(*each); });
   if (arguments.graphs.size() != 1 || scan.scanned == 0) refuse_node(node, "it has no graph, or no rows");
   if (!are_tensors) refuse_node(node, "it carries something other than tensors");
+  for (const Argument* rows_of : std::span(scan.list).subspan(scan.carried, scan.scanned)) {
+    if (value(std::get<ValueId>(rows_of->value)).tensor.shape.empty())
+      refuse_node(node, "an operand without rows");
+  }
   return scan;
 }
 
 // What the loop takes: its carried values, its results, at first zeros, and then the other operands.
 std::vector<core::Value*> Importer::loop_operands(const Node& node, const Scan& scan) {
-  std::vector<core::Value*> operands = tensors_of(node, scan.list);
+  std::vector<core::Value*> operands = tensors_of(scan.list);
   std::vector<core::Value*> results;
   for (const auto& output : std::span(node.outputs).last(scan.results)) {
     if (!output) refuse_node(node, "a result that is not recorded");
-    const TensorMeta& meta = value(*output).tensor;
-    results.push_back(graph_.call(ops::full, {}, ops::Full{.dtype = meta.dtype, .shape = meta.shape}));
+    const TensorType type = imported_type(value(*output).tensor);
+    results.push_back(graph_.call(ops::full, {}, ops::Full{.dtype = type.dtype, .shape = type.shape}));
   }
   operands.insert(operands.begin() + static_cast<ptrdiff_t>(scan.carried), results.begin(), results.end());
   return operands;
@@ -246,7 +253,6 @@ void Importer::import_scan(const Node& node) {
   const Scan scan = scan_of(node);
   std::vector<core::Value*> operands = loop_operands(node, scan);
   const size_t passed_on = scan.carried + scan.results, others = passed_on + scan.scanned;
-  if (operands[passed_on]->type.rank() == 0) refuse_node(node, "an operand without rows");
   const Dim count = operands[passed_on]->type.shape[0];
 
   std::vector<core::Graph> graphs;
@@ -284,7 +290,9 @@ void Importer::finish_loop(const Node& node, core::Value* condition, std::vector
 
 void Importer::give_results(const Node& node, const std::vector<core::Value*>& results) {
   for (size_t i = 0; i < node.outputs.size() && i < results.size(); ++i) {
-    if (node.outputs[i]) give(*node.outputs[i], results[i]);
+    if (!node.outputs[i]) continue;
+    require_recorded(node, i, value(*node.outputs[i]), results[i], graph_.symbols);
+    give(*node.outputs[i], results[i]);
   }
 }
 

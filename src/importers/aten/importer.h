@@ -70,7 +70,8 @@ class Importer final : public Scope {
   void finish_loop(const Node& node, core::Value* condition, std::vector<core::Value*> operands,
                    std::vector<core::Graph> graphs, std::vector<core::Value*> results);
   bool is_tensor(const Argument& argument) const;
-  std::vector<core::Value*> tensors_of(const Node& node, std::span<const Argument* const> operands);
+  bool is_complex_tensor(const Argument& argument) const;
+  std::vector<core::Value*> tensors_of(std::span<const Argument* const> operands);
   void bind_operands(const Node& node, Importer& inner, std::span<const Argument* const> operands,
                      std::span<core::Value* const> values);
   std::vector<core::Value*> results_of(const Node& node);

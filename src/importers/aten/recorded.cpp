@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "importers/aten/recorded.h"
 
-#include "importers/aten/converters/parts.h"
-
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -58,14 +56,6 @@ bool is_recorded_wrongly(const Node& node, size_t result) {
   return node.target == "aten.unique_consecutive.default" && result > 0;
 }
 
-// Complex tensors are imported as pairs of reals.
-TensorMeta as_imported(TensorMeta meta) {
-  if (!is_complex(meta.dtype)) return meta;
-  meta.dtype = component_of(meta.dtype);
-  meta.shape.emplace_back(2);
-  return meta;
-}
-
 [[noreturn]] void refuse(const Node& node, const std::string& made, const std::string& recorded) {
   throw UnsupportedError(
       {.code = "INGOT-N523",
@@ -78,15 +68,20 @@ TensorMeta as_imported(TensorMeta meta) {
 
 }  // namespace
 
+TensorType imported_type(const TensorMeta& meta) {
+  TensorType type{component_of(meta.dtype), meta.shape, {}};
+  if (is_complex(meta.dtype)) type.shape.emplace_back(2);
+  return type;
+}
+
 void require_recorded(const Node& node, size_t result, const Value& recorded, const ImportedValue& made,
                       const SymbolTable& symbols) {
   if (const auto* value = std::get_if<core::Value*>(&made); value && recorded.kind == ValueKind::kTensor) {
-    TensorMeta meta = as_imported(recorded.tensor);
-    if (is_recorded_wrongly(node, result)) meta.dtype = DType::kI64;
+    TensorType expected = imported_type(recorded.tensor);
+    if (is_recorded_wrongly(node, result)) expected.dtype = DType::kI64;
     const TensorType& type = (*value)->type;
-    if (type.dtype == meta.dtype && are_equal(type.shape, meta.shape, symbols)) return;
-    refuse(node, to_string(TensorType{type.dtype, type.shape, {}}),
-           to_string(TensorType{meta.dtype, meta.shape, {}}));
+    if (type.dtype == expected.dtype && are_equal(type.shape, expected.shape, symbols)) return;
+    refuse(node, to_string(TensorType{type.dtype, type.shape, {}}), to_string(expected));
   }
   if (const auto* dim = std::get_if<Dim>(&made); dim && recorded.integer) {
     if (!are_equal(*dim, *recorded.integer, symbols))

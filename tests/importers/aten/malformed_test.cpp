@@ -154,5 +154,40 @@ TEST(MalformedPrograms, UpdatesAreBroadcast) {
   EXPECT_EQ(imported.graph.updates[0].value->type.shape, (Shape{2}));
 }
 
+// A branch of x * x, with the dtypes that the call and its graphs record.
+struct RecordedDTypes {
+  DType operand, inner_operand, inner_result, result;
+};
+std::string refusal_of_branch(const RecordedDTypes& dtypes) {
+  const auto graph = [&] {
+    ProgramWriter inner;
+    const ValueId x = inner.input("x", {3}, dtypes.inner_operand);
+    inner.output(inner.call("aten.mul.Tensor", {{x}, {x}}, {3}, dtypes.inner_result));
+    return Argument{std::make_shared<Graph>(std::move(inner.program.graph))};
+  };
+  ProgramWriter writer;
+  const ValueId condition = writer.input("condition", {}, DType::kBool);
+  const ValueId x = writer.input("x", {3}, dtypes.operand);
+  writer.output(
+      writer.call("higher_order.cond", {{condition}, graph(), graph(), values({x})}, {3}, dtypes.result));
+  try {
+    import_program(writer.program);
+  } catch (const UnsupportedError& error) {
+    return error.details().message;
+  }
+  return "";
+}
+
+TEST(MalformedBranches, RecordComplexValuesAsRealOnes) {
+  constexpr DType kReal = DType::kF32, kComplex = DType::kC64;
+  EXPECT_EQ(refusal_of_branch({kComplex, kComplex, kComplex, kComplex}), "");
+  EXPECT_EQ(refusal_of_branch({kReal, kReal, kReal, kReal}), "");
+  constexpr const char* kOperand = "records a complex operand as a real one, or a real one as complex";
+  EXPECT_THAT(refusal_of_branch({kReal, kComplex, kComplex, kComplex}), HasSubstr(kOperand));
+  EXPECT_THAT(refusal_of_branch({kComplex, kReal, kReal, kReal}), HasSubstr(kOperand));
+  EXPECT_THAT(refusal_of_branch({kReal, kReal, kReal, kComplex}), HasSubstr("the program recorded"));
+  EXPECT_THAT(refusal_of_branch({kComplex, kComplex, kComplex, kReal}), HasSubstr("the program recorded"));
+}
+
 }  // namespace
 }  // namespace ingot::core::aten::test

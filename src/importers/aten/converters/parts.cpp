@@ -32,6 +32,8 @@ core::Value* part(Call& call, core::Value* pair, size_t index) {
 }  // namespace
 
 Parts parts_of(Call& call, core::Value* pair) {
+  const Shape& shape = pair->type.shape;  // of what a file recorded as complex
+  call.require(!shape.empty() && shape.back() == Dim(2), "a complex tensor that is not made of pairs");
   return {Term(call, part(call, pair, 0)), Term(call, part(call, pair, 1))};
 }
 
