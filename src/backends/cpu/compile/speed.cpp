@@ -180,10 +180,6 @@ std::string selects_from_long_lines(const Node& node, const Target&) {
   if (node.op != &ops::top_k || !has_long_lines(node)) return {};
   return "top_k of long lines reads them more than once";
 }
-std::string adds_whole_rows(const Node& node, const Target&) {
-  if (node.op != &ops::scatter_add || node.operand_type(1).shape == node.operand_type(2).shape) return {};
-  return "whole rows are added at half of the peer's speed";
-}
 std::string adds_single_elements(const Node& node, const Target&) {
   const bool applies = node.op == &ops::scatter_add && node.results[0]->type.rank() == 1;
   return applies ? "single elements are added one after the other" : "";
@@ -299,7 +295,6 @@ constexpr Row kRows[] = {
     {widens_bf16, rate<static_cast<int>(1000 * kPeerProducts)>, bf16_rate},
     {sorts_wide_integers, rate<25>, rate<37>},
     {selects_from_long_lines, rate<92>, rate<150>},
-    {adds_whole_rows, rate<1580>, rate<3500>},
     {adds_single_elements, rate<950>, rate<1140>},
     {samples_one_by_one<false>, rate<290>, rate<490>},
     {samples_one_by_one<true>, rate<370>, rate<1200>},
