@@ -66,6 +66,9 @@ struct RunOptions {
   std::chrono::steady_clock::time_point deadline =
       std::chrono::steady_clock::time_point::max();  // INGOT-U317
   const Cancellation* cancellation = nullptr;        // INGOT-U316
+  // A copy of the context's engine (Engine::copy), whose weights the run reads; null: those of the engine. So
+  // contexts and their memory serve several sets of weights. INGOT-U328 if it is no copy.
+  const Engine* weights = nullptr;
 };
 
 using NamedTensors = std::map<std::string, Tensor, std::less<>>;
@@ -259,7 +262,8 @@ class Context {
                                   nanoseconds(options.deadline),
                                   options.cancellation == nullptr ? nullptr : options.cancellation->flag(),
                                   0,
-                                  nullptr};
+                                  nullptr,
+                                  options.weights == nullptr ? nullptr : options.weights->handle()};
     ingot_status* status = ingot_context_run_with(handle(), views_.size(), names, views_.data(), &given);
     if (call.failure) {
       ingot_status_free(status);

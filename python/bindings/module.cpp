@@ -9,6 +9,7 @@
 #include "bindings.h"
 #include "ingot/build.h"
 #include "session.h"
+#include "turn.h"
 #include "status.h"
 
 namespace nb = nanobind;

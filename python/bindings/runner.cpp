@@ -1,133 +1,132 @@
 // SPDX-License-Identifier: Apache-2.0
-// ingot._core.Runner: the callable for torch.compile: one call into C++ per run, watches weights, returns a
-// list of outputs.
+// ingot._core.Runner: the callable for torch.compile: one call into C++ per run, watches weights, has an engine
+// for each module that shares the graph, returns a list of outputs.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <iterator>
+#include <memory>
 #include <new>
 #include <optional>
+#include <vector>
 
 #include "arguments.h"
 #include "bindings.h"
+#include "bound_weights.h"
 #include "session.h"
 #include "torch_tensors.h"
-#include "weight_watch.h"
+#include "turn.h"
 
 namespace ingot::python {
 namespace {
 
+constexpr size_t kMostBound = 256;  // sets of weights whose engines are kept
+
 class Runner {
  public:
-  // `inputs`: positions of the engine's tensor inputs among the arguments. `weights`: (name, tensor, position
-  // or -1), watched as `check_weights` says, with the help of `tensors` (None: each look goes through
-  // Python). `like`: a torch tensor; results are torch tensors, on its device if that is a GPU. `contents`: a
-  // DeviceContents that looks at the bytes of weights on GPUs, or None.
+  // `inputs`: positions of the engine's tensor inputs among the arguments. `weights`, `check_weights`,
+  // `tensors`, `contents`: of BoundWeights. `like`: a torch tensor; results are torch tensors, on its device if
+  // that is a GPU. `most`: sets of weights that have engines at a time.
   Runner(nb::object engine, std::vector<int> inputs, const nb::list& weights, nb::object like,
-         const std::string& check_weights, std::optional<TorchTensors> tensors, nb::object contents)
+         const std::string& check_weights, std::optional<TorchTensors> tensors, nb::object contents, size_t most)
       : engine_(std::move(engine)),
         session_(nb::cast<Session*>(engine_)),
         inputs_(std::move(inputs)),
         like_(std::move(like)),
-        check_(parse_weight_check(check_weights)),
-        glances_(std::move(tensors), pairs_of(check_)),
-        contents_(std::move(contents)) {
+        most_(most),
+        bounds_{std::make_shared<BoundWeights>(engine_, weights, parse_weight_check(check_weights),
+                                               std::move(tensors), std::move(contents))} {
     ArrayView view;
     view_array(like_, view, "like");
     if (view.tensor.device_type == INGOT_DEVICE_CUDA) gpu_ = view.tensor.device_id;
-    for (const nb::handle row : weights) {
-      const nb::tuple weight = nb::cast<nb::tuple>(row);
-      weights_.emplace_back(nb::cast<std::string>(weight[0]), nb::borrow(weight[1]), nb::cast<int>(weight[2]),
-                            check_, !contents_.is_none());
-      glances_.add(weights_.back().position());
-      expect(weights_.back().position());
-      remember(weights_.size() - 1);
-    }
+    for (size_t i = 0; i < bounds_.front()->count(); ++i) expect(bounds_.front()->position(i));
     for (const int position : inputs_) expect(position);
   }
 
-  // Runs a copy of the engine; the last seen weights are copied too.
+  // Runs a copy of the engine with the last seen weights.
   Runner copy(const nb::dict& memo) const {
     Runner twin = *this;
+    const std::shared_ptr<BoundWeights> last = bounds_.front();
     twin.engine_ = nb::module_::import_("copy").attr("deepcopy")(engine_, memo);
     twin.session_ = nb::cast<Session*>(twin.engine_);
-    if (!contents_.is_none()) twin.contents_ = contents_.attr("copy")();
+    if (!is_main(*last)) twin.engine_.attr("take_weights")(last->engine());
+    twin.bounds_ = {std::make_shared<BoundWeights>(*last, twin.engine_)};
     return twin;
   }
 
-  // The next call refits all weights: its engine has others than the last call saw.
-  void forget() {
-    for (size_t i = 0; i < weights_.size(); ++i) forget_one(i);
-  }
+  void forget() { bounds_.front()->forget(); }
 
   // `sequence`: a tuple or a list.
   nb::list call(nb::handle sequence) {
     const Arguments arguments(sequence, argument_count_);
-    refit_changed(arguments);
+    std::shared_ptr<BoundWeights> bound = bounds_.front();
+    size_t first = bound->find_changed(arguments);
+    if (!bound->are_same(arguments, first)) {
+      bound = nullptr;  // unused, if no other call is in it
+      bound = bind(arguments);
+      first = 0;
+    }
+    bound->refit_changed(arguments, first);
     std::vector<nb::handle> tensors;
     tensors.reserve(inputs_.size());
     for (const int position : inputs_) tensors.push_back(arguments[position]);
-    return session_->run(tensors, like_, gpu_);
+    return session_->run(tensors, like_, gpu_, is_main(*bound) ? nullptr : bound->session().hold());
   }
 
  private:
-  // First what torch and the host's memory tell, so that the look at a GPU's has the addresses of now.
-  void refit_changed(const Arguments& arguments) {
-    const std::vector<size_t> seen = refit_seen(arguments);
-    if (contents_.is_none()) return;
-    nb::list bound;
-    for (const size_t i : seen) bound.append(nb::make_tuple(i, weights_[i].tensor()));
-    const nb::object others = contents_.attr("changed")(bound);
-    if (others.is_none()) return;
-    for (const nb::handle each : others) forget_one(nb::cast<size_t>(each));
-    refit_seen(arguments);
-  }
+  using Bounds = std::vector<std::shared_ptr<BoundWeights>>;
 
-  // The indices of the weights that changed. If that fails, the next call tries again.
-  std::vector<size_t> refit_seen(const Arguments& arguments) {
-    std::vector<size_t> which;
-    try {
-      const nb::object changed = take_changed(arguments, which);
-      // As when the engine was built, it has the weights where the model has them.
-      if (changed.is_valid())
-        engine_.attr("refit")(changed, nb::arg("partial") = true, nb::arg("keep") = true);
-    } catch (...) {
-      for (const size_t i : which) forget_one(i);
-      throw;
+  // What is bound to these tensors, first among `bounds_` from now on. Without any, what was bound to tensors
+  // that are gone takes them, or, where there are many, what was not called for longest.
+  std::shared_ptr<BoundWeights> bind(const Arguments& arguments) {
+    if (most_ == 1) return bounds_.front();
+    const auto turn = binding_.take();
+    auto found = std::ranges::find_if(bounds_, [&](const auto& each) { return each->are_same(arguments); });
+    if (found == bounds_.end()) found = find_left();
+    if (found == bounds_.end() && bounds_.size() >= most_) found = find_last_unused();
+    if (found == bounds_.end()) {
+      const auto& last = *bounds_.front();
+      auto added = std::make_shared<BoundWeights>(last, nb::cast(last.session().copy_weights()));
+      found = bounds_.insert(bounds_.begin(), std::move(added));
     }
-    return which;
+    std::rotate(bounds_.begin(), found, found + 1);
+    const std::shared_ptr<BoundWeights> bound = bounds_.front();
+    const Bounds left = take_left();
+    return bound;
   }
 
-  void forget_one(size_t index) {
-    weights_[index].forget();
-    glances_.forget(index);
+  bool is_main(const BoundWeights& bound) const { return &bound.session() == session_; }
+  static bool is_unused(const std::shared_ptr<BoundWeights>& bound) { return bound.use_count() == 1; }
+  static bool is_left(const std::shared_ptr<BoundWeights>& bound) {
+    return is_unused(bound) && !bound->are_used_elsewhere();
   }
 
-  // A dict of the weights that differ, once there is one; `which`: their indices.
-  nb::object take_changed(const Arguments& arguments, std::vector<size_t>& which) {
-    nb::object changed;
-    for (size_t i = 0; (i = glances_.find_changed(i, arguments.data())) < weights_.size(); ++i) {
-      const int position = weights_[i].position();
-      const nb::handle now = position >= 0 ? arguments[position] : weights_[i].tensor();
-      const bool is_other = weights_[i].update(now);
-      remember(i);
-      if (!is_other) continue;
-      which.push_back(i);
-      if (!changed.is_valid()) changed = nb::dict();
-      changed[weights_[i].name().c_str()] = now.attr("detach")().attr("cpu")();
-    }
-    return changed;
+  // The engine that runs before others: it cannot go.
+  Bounds::iterator find_left() {
+    const auto found =
+        std::ranges::find_if(bounds_, [&](const auto& each) { return is_main(*each) && is_left(each); });
+    return found != bounds_.end() ? found : std::ranges::find_if(bounds_, &is_left);
+  }
+
+  Bounds::iterator find_last_unused() {
+    const auto found = std::find_if(bounds_.rbegin(), bounds_.rend(), &is_unused);
+    return found == bounds_.rend() ? bounds_.end() : std::prev(found.base());
+  }
+
+  // All that nobody uses any more.
+  Bounds take_left() {
+    const auto first = std::stable_partition(bounds_.begin(), bounds_.end(), [&](const auto& each) {
+      return is_main(*each) || !is_left(each);
+    });
+    Bounds left(std::make_move_iterator(first), std::make_move_iterator(bounds_.end()));
+    bounds_.erase(first, bounds_.end());
+    return left;
   }
 
   void expect(int position) {
     argument_count_ = std::max(argument_count_, static_cast<size_t>(position + 1));
-  }
-
-  void remember(size_t index) {
-    const WatchedWeight& weight = weights_[index];
-    if (check_ == WeightCheck::kFull && (contents_.is_none() || weight.state().on_host)) return;
-    glances_.remember(index, weight.tensor(), weight.state(), weight.pieces());
   }
 
   nb::object engine_;  // keeps session_ alive
@@ -135,11 +134,10 @@ class Runner {
   std::vector<int> inputs_;
   nb::object like_;
   std::optional<int32_t> gpu_;  // of `like_`
-  WeightCheck check_;
-  WeightGlances glances_;
-  nb::object contents_;
-  std::vector<WatchedWeight> weights_;
-  size_t argument_count_ = 0;  // that `inputs_` and `weights_` refer to
+  size_t most_;
+  Bounds bounds_;  // never empty; the last used first
+  Turn binding_;
+  size_t argument_count_ = 0;  // that `inputs_` and the weights refer to
 };
 
 // Calls a runner with the tuple of its arguments as Python has it. Every other kind of callable is handed a
@@ -194,10 +192,10 @@ void bind_runner(nb::module_& module) {
                   nb::arg("increment"));
   nb::class_<Runner>(module, "Runner")
       .def(nb::init<nb::object, std::vector<int>, const nb::list&, nb::object, const std::string&,
-                    std::optional<TorchTensors>, nb::object>(),
+                    std::optional<TorchTensors>, nb::object, size_t>(),
            nb::arg("engine"), nb::arg("inputs"), nb::arg("weights"), nb::arg("like"),
            nb::arg("check_weights") = "fast", nb::arg("tensors").none() = nb::none(),
-           nb::arg("contents").none() = nb::none())
+           nb::arg("contents").none() = nb::none(), nb::arg("most") = kMostBound)
       .def("__deepcopy__", &Runner::copy, nb::arg("memo"))
       .def("forget", &Runner::forget)
       .def("__call__", &Runner::call, nb::arg("arguments"));

@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "session.h"
 
-#include <pthread.h>
-
 #include <algorithm>
 #include <cstring>
 #include <utility>
 
 namespace ingot::python {
 namespace {
-
-int forks = 0;  // written only in a child, which has a single thread
 
 struct Outputs {
   nb::handle like;
@@ -37,12 +33,8 @@ void* allocate_output(void* user, size_t index, int32_t dtype, int32_t rank, con
 
 }  // namespace
 
-void watch_forks() {
-  pthread_atfork(nullptr, nullptr, [] { ++forks; });
-}
-
 Session::Session(EngineHandle engine, int threads)
-    : engine_(std::move(engine)), threads_(threads), turn_forks_(forks) {
+    : engine_(std::move(engine)), threads_(threads) {
   for (size_t k = 0; k < ingot_engine_state_count(engine_.get()); ++k) {
     has_own_state_ |= ingot_engine_state_input(engine_.get(), k) < 0;
   }
@@ -57,14 +49,7 @@ Session::Session(EngineHandle engine, int threads)
 }
 
 std::unique_lock<std::mutex> Session::take_turn() {
-  if (!has_own_state_) return {};
-  if (turn_forks_ != forks) {  // still under the GIL
-    turn_.release();           // its holder may be a thread that does not exist here
-    turn_ = std::make_unique<std::mutex>();
-    turn_forks_ = forks;
-  }
-  const nb::gil_scoped_release no_gil;
-  return std::unique_lock(*turn_);
+  return has_own_state_ ? turn_.take() : std::unique_lock<std::mutex>();
 }
 
 ContextHandle Session::acquire() {
@@ -121,7 +106,8 @@ class Session::Borrowed {
   ContextHandle context_;
 };
 
-nb::list Session::run(std::span<const nb::handle> inputs, nb::handle like, std::optional<int32_t> like_gpu) {
+nb::list Session::run(std::span<const nb::handle> inputs, nb::handle like, std::optional<int32_t> like_gpu,
+                      const std::shared_ptr<ingot_engine>& weights) {
   const auto turn = take_turn();
   std::vector<ArrayView> views(inputs.size());
   std::vector<ingot_tensor> tensors(inputs.size());
@@ -150,7 +136,8 @@ nb::list Session::run(std::span<const nb::handle> inputs, nb::handle like, std::
                                   .deadline_ns = 0,
                                   .cancel = nullptr,
                                   .outputs_on_device = outputs.gpu ? 1 : 0,
-                                  .stream = outputs.gpu ? current_stream(like, *outputs.gpu) : nullptr};
+                                  .stream = outputs.gpu ? current_stream(like, *outputs.gpu) : nullptr,
+                                  .weights = weights.get()};
   ingot_status* status = nullptr;
   {
     const nb::gil_scoped_release no_gil;
@@ -258,6 +245,12 @@ Session Session::copy() {
   ingot_engine* engine = nullptr;
   check(ingot_engine_copy(engine_.get(), &engine));
   return with_states(engine);
+}
+
+Session Session::copy_weights() {
+  ingot_engine* engine = nullptr;
+  check(ingot_engine_copy(engine_.get(), &engine));
+  return Session(EngineHandle(engine), threads_);
 }
 
 Session Session::copy_to(int gpu) {

@@ -13,6 +13,7 @@
 
 #include "exchange.h"
 #include "status.h"
+#include "turn.h"
 
 namespace ingot::python {
 
@@ -42,9 +43,6 @@ struct SessionInput {
   bool is_updated = false;  // whether calls write its memory
 };
 
-// Counts forks from now on; called when the module is loaded.
-void watch_forks();
-
 // Idle contexts are kept for later calls, unless other groups were bound meanwhile; an engine with state has
 // one context, which callers take in turn.
 class Session {
@@ -59,8 +57,9 @@ class Session {
 
   // Runs on the tensor inputs, in order; returns the output tensors as a list. `like` is an array of the
   // framework that outputs are allocated in; they are on a GPU if an input is, or else if
-  // `like` is: then `like_gpu` is its number.
-  nb::list run(std::span<const nb::handle> inputs, nb::handle like, std::optional<int32_t> like_gpu = {});
+  // `like` is: then `like_gpu` is its number. `weights`: a copy of the engine whose weights count, or null.
+  nb::list run(std::span<const nb::handle> inputs, nb::handle like, std::optional<int32_t> like_gpu = {},
+               const std::shared_ptr<ingot_engine>& weights = nullptr);
 
   ingot_memory memory();
   int threads();
@@ -77,6 +76,7 @@ class Session {
   // An independent session that shares the engine's memory and starts with the current states of this one.
   Session copy();
   Session copy_to(int gpu);  // of an engine for GPUs
+  Session copy_weights();    // of which only the weights are meant, for `run`
   // Runs the engine of `other` from the next call on, which is the same model built with other options. Calls
   // in flight end with the old one; owned states keep their values and addresses. `other` is left with the
   // old engine.
@@ -111,8 +111,7 @@ class Session {
   std::vector<ContextHandle> idle_;     // guarded by the GIL
   std::vector<SessionInput> inputs_;
   bool has_own_state_ = false;
-  std::unique_ptr<std::mutex> turn_ = std::make_unique<std::mutex>();
-  int turn_forks_ = 0;  // the fork count of the process that created `turn_`
+  Turn turn_;
 };
 
 }  // namespace ingot::python

@@ -224,8 +224,8 @@ class Capture:
 
 
 def on_host(tensor: torch.Tensor | None) -> torch.Tensor | None:
-    """`tensor`, or a copy of it where the compiler can read it."""
-    if not isinstance(tensor, torch.Tensor) or not tensor.is_cuda:
+    """The values of `tensor` where the compiler can read them. Engines keep these, and not the parameter: so a module can end."""
+    if not isinstance(tensor, torch.Tensor):
         return tensor
     with compat.with_real_tensors():
         return tensor.detach().cpu()

@@ -187,7 +187,8 @@ def _nothing_reached_ingot(compiled: Any) -> UserError:
     return UserError(
         f"there is no report for this {type(compiled).__name__}: nothing of it has reached Ingot so far{kept}",
         code="INGOT-U007",
-        advice="ask after its first call; if it was called, torch ran it without a graph: TORCH_LOGS=graph_breaks shows why",
+        advice="ask after its first call; if it was called, torch ran it without a graph (TORCH_LOGS=graph_breaks shows why), "
+        "or with the graph of another module of its class: ask for that one's report",
     )
 
 

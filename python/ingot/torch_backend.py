@@ -181,10 +181,16 @@ class _Lowered:
 
     def __init__(self, graph: GraphModule, inputs: Sequence[Input], outputs: Sequence[Output], settings: Settings,
                  reports: list[Report]) -> None:  # fmt: skip
-        self._graph, self._inputs, self._outputs, self._settings = graph, inputs, outputs, settings
-        self._compiled = compile_graph(graph, inputs, outputs, settings)
+        self._graph, self._outputs, self._settings = graph, outputs, settings
+        self._compile(inputs)
         reports.append(self._compiled.report)
         self._begin()
+
+    def _compile(self, inputs: Sequence[Input]) -> None:
+        self._compiled = compile_graph(self._graph, inputs, self._outputs, self._settings)
+        # Without the weights, which would outlive their module. What they are, None: no weight.
+        self._inputs = [replace(given, data=None) for given in inputs]
+        self._dtypes = [None if given.data is None else given.data.dtype for given in inputs]
 
     @property
     def is_one_engine(self) -> bool:
@@ -219,34 +225,30 @@ class _Lowered:
         except UserError as error:
             if not _shows_other_constants(error):
                 raise
-            is_weight = error.code == _OTHER_WEIGHTS
-            self._recompile(self._take_values(arguments) if is_weight else self._take_integers())
+            inputs = self._take_values(arguments)
+            self._recompile(inputs if error.code == _OTHER_WEIGHTS else self._take_integers(inputs))
         return self._call(arguments)
 
-    def _take_integers(self) -> list[Input]:
-        """A buffer of integers, which engines hold as a constant, has changed: from now on all such buffers are arguments."""
-        _log.info("recompiled, because a buffer that no engine can refit has changed")
+    def _take_values(self, arguments: Sequence) -> list[Input]:
+        """The inputs with the weights of now."""
+        _log.info("recompiled, because weights have changed that engines hold as constants")
         return [
-            Input(InputRole.USER, given.name)
-            if given.data is not None and not given.data.is_floating_point()
-            else given
-            for given in self._inputs
+            given if dtype is None else replace(given, data=value)
+            for given, dtype, value in zip(self._inputs, self._dtypes, arguments, strict=True)
         ]
 
-    def _take_values(self, arguments: Sequence) -> list[Input]:
-        """Weights that are constants of the engine have changed."""
-        _log.info("recompiled, because weights have changed that immutable_weights makes constants")
+    def _take_integers(self, inputs: Sequence[Input]) -> list[Input]:
+        """A buffer of integers, which engines hold as a constant, has changed: from now on all such buffers are arguments."""
         return [
-            given if given.data is None else replace(given, data=value)
-            for given, value in zip(self._inputs, arguments, strict=True)
+            Input(InputRole.USER, given.name) if dtype is not None and not dtype.is_floating_point else given
+            for given, dtype in zip(inputs, self._dtypes, strict=True)
         ]
 
     def _recompile(self, inputs: Sequence[Input]) -> None:
-        self._inputs = inputs
         report, staged = self._compiled.report, self._compiled.staged
         if staged is not None:
             staged.stop("recompiled")
-        self._compiled = compile_graph(self._graph, self._inputs, self._outputs, self._settings)
+        self._compile(inputs)
         fresh = self._compiled.report
         report.segments[:], report.engines[:] = fresh.segments, fresh.engines
         report.builds[:] = fresh.builds

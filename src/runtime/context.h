@@ -105,6 +105,7 @@ class Context {
   std::byte* place_output(const OutputAllocator& allocator, size_t index, DType dtype,
                           std::span<const int64_t> shape, size_t bytes);
   void require_weights(const WeightSet& weights) const;
+  std::shared_ptr<const WeightSet> weights_of(const RunOptions& options) const;
   std::byte* place_weight_ring(const WeightSet& weights);
   void finish(const std::shared_ptr<const WeightSet>& weights, bool may_return_early);
   void abandon() const noexcept;

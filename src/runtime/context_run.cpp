@@ -109,15 +109,22 @@ void Context::require_weights(const WeightSet& weights) const {
       "it was saved without weights: give them when it is loaded (weights=, --weights), or by refit");
 }
 
+std::shared_ptr<const WeightSet> Context::weights_of(const RunOptions& options) const {
+  const Engine& owner = options.weights == nullptr ? *engine_ : *options.weights;
+  if (&owner != engine_.get()) engine_->require_copy(owner);
+  owner.require_verified_weights();
+  std::shared_ptr<const WeightSet> weights = owner.weights();
+  require_weights(*weights);
+  return weights;
+}
+
 void Context::run(std::span<const Argument> given, const OutputAllocator& allocator,
                   const RunOptions& options) {
   const RunLimits& limits = options.limits;
   const std::span<const Argument> inputs = accept(given);
   RunPlan& plan = plan_for(inputs);
   place_arguments(inputs);
-  engine_->require_verified_weights();
-  const std::shared_ptr<const WeightSet> weights = engine_->weights();
-  require_weights(*weights);
+  const std::shared_ptr<const WeightSet> weights = weights_of(options);
   struct Caller {
     Context& context;
     const OutputAllocator& allocator;
@@ -186,19 +193,27 @@ void Context::open_groups() {
 // A block of the size that the weights need; what an earlier one took is free before it is allocated.
 std::byte* Context::place_weight_ring(const WeightSet& weights) {
   const size_t bytes = weights.plan != nullptr ? weights.plan->ring : 0;
-  if (bytes + state_->weight_ring.bytes() == 0 || state_->in_use.get() == &weights) [[likely]]
+  const bool is_last = !state_->in_use.empty() && state_->in_use.back().get() == &weights;
+  if (bytes + state_->weight_ring.bytes() == 0 || is_last) [[likely]]
     return state_->weight_ring.reserve(0);
   synchronize();
-  state_->in_use = nullptr;
+  state_->in_use.clear();
   if (bytes != state_->weight_ring.bytes() && state_->recorded == 0) state_->weight_ring = GrowingBlock();
   return bytes == 0 ? nullptr : state_->weight_ring.reserve(bytes, engine_->backends().memories[1]);
 }
 
 // What is enqueued needs its weights until it is done; what the caller wants on the host has to be there.
+// Weights that only this context still holds would take memory until it is.
 void Context::finish(const std::shared_ptr<const WeightSet>& weights, bool may_return_early) {
-  const bool changed = state_->in_use != nullptr && state_->in_use != weights;
-  if (!may_return_early || state_->reads_host || state_->updates.pending() || changed) synchronize();
-  state_->in_use = weights;
+  auto& in_use = state_->in_use;
+  const bool holds_old = std::ranges::any_of(
+      in_use, [&](const auto& each) { return each != weights && each.use_count() == 1; });
+  if (!may_return_early || state_->reads_host || state_->updates.pending() || holds_old) {
+    synchronize();
+    in_use.clear();
+  }
+  std::erase(in_use, weights);
+  in_use.push_back(weights);
   state_->outputs.finish();
   state_->updates.finish();
   keep_recorded(weights);

@@ -97,6 +97,7 @@ std::shared_ptr<Engine> Engine::twin(LoadedBackends backends) const {
   engine->data_ = data_;
   engine->file_ = file_;
   engine->verification_ = verification_;
+  engine->generations_ = generations_;
   engine->backends_ = std::move(backends);
   engine->make_executables();
   return engine;
@@ -203,7 +204,7 @@ void Engine::set_weights(std::shared_ptr<WeightSet> weights) {
   auto next = std::make_unique<const WeightsPointer>(std::move(weights));
   std::unique_ptr<const WeightsPointer> old;  // freed after the lock
   const std::scoped_lock lock(weights_mutex_);
-  content.generation = ++generation_;
+  content.generation = ++*generations_;
   old.reset(weights_.exchange(next.release(), std::memory_order_release));
 }
 
@@ -301,10 +302,14 @@ void Engine::keep_prepared(const PreparedWeights& prepared, const WeightsFiles& 
   if (waits || !host_->background().add(prepared.bytes(), write)) write();
 }
 
-void Engine::take_weights(const Engine& copy) {
-  if (copy.data_ != data_)
+void Engine::require_copy(const Engine& other) const {
+  if (other.data_ != data_ || other.gpu() != gpu())
     throw UserError("INGOT-U328", "the weights are not those of a copy of this engine",
                     "copy this engine, refit the copy, and pass that");
+}
+
+void Engine::take_weights(const Engine& copy) {
+  require_copy(copy);
   const std::scoped_lock lock(refit_mutex_);
   auto next = std::make_shared<WeightSet>(*copy.weights());
   next->plan = weights()->plan;  // budgets are the engine's own

@@ -72,6 +72,8 @@ class Engine {
   // UserError INGOT-U211 if the file is found to have changed since it was loaded (EngineFile).
   void require_unchanged() const;
   std::shared_ptr<const WeightSet> weights() const;
+  // UserError INGOT-U328 if `other` is neither this engine nor a copy of it, on the same device.
+  void require_copy(const Engine& other) const;
   // Runs the part of init that new values of source weights affect, and swaps in the new weight set; runs in
   // flight keep the old one. UserError as of check_sources, and INGOT-U322 if a value that init needs is
   // neither kept nor given. On failure nothing changes.
@@ -111,7 +113,7 @@ class Engine {
   ForkSafeMutex refit_mutex_;            // one refit at a time
   std::atomic<const WeightsPointer*> weights_{
       nullptr};  // replaced atomically, so that a forked child can read it
-  uint64_t generation_ = 0;
+  std::shared_ptr<std::atomic<uint64_t>> generations_ = std::make_shared<std::atomic<uint64_t>>(0);
   Host* host_ = nullptr;
   EngineCounters counters_;
 };

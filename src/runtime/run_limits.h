@@ -5,6 +5,8 @@
 
 namespace ingot::core {
 
+class Engine;
+
 // Limits that end a run early.
 struct RunLimits {
   int64_t deadline_ns = 0;          // of std::chrono::steady_clock; 0: none
@@ -13,7 +15,8 @@ struct RunLimits {
 
 struct RunOptions {
   RunLimits limits;
-  void* stream = nullptr;  // of the engine's device: the run joins it; null: the context's own
+  void* stream = nullptr;           // of the engine's device: the run joins it; null: the context's own
+  const Engine* weights = nullptr;  // a copy of the context's engine, whose weights count; null: that engine's
 };
 
 // UserError INGOT-U316 if the run was cancelled, INGOT-U317 if its deadline has passed.

@@ -21,7 +21,7 @@ struct WeightPlan;
 // The results of init, or the prepared weights of a file: one pointer per weight id. Immutable; old sets are
 // freed with their last run.
 struct WeightSet {
-  uint64_t generation = 0;                 // unique in the engine
+  uint64_t generation = 0;                 // unique among the engine and its copies
   std::optional<uint32_t> missing;         // the first weight without a value that the main program reads
   WeightPointers data;                     // on the host, null if a value is not kept
   std::vector<WeightPointers> on_devices;  // one per device: null if no program there reads it

@@ -151,7 +151,9 @@ ingot_status* ingot_context_run_with(ingot_context* context, size_t count, const
                                             : read_named_inputs(*context, count, names, inputs);
     context->context.run(
         arguments, {allocate_output, &caller, given.outputs_on_device != 0},
-        {.limits = {.deadline_ns = given.deadline_ns, .cancel = given.cancel}, .stream = given.stream});
+        {.limits = {.deadline_ns = given.deadline_ns, .cancel = given.cancel},
+         .stream = given.stream,
+         .weights = given.weights == nullptr ? nullptr : api::runnable(*given.weights).get()});
   });
 }
 

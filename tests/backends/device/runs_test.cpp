@@ -92,8 +92,9 @@ TEST_P(DeviceRuns, RepeatedCallsFollowWhateverHasChanged) {
       "update "
       "%s = %u %y = add(%m, %u) return %y }",
       {{"w", weight(0)}, {"s", weight(1)}});
-  const std::shared_ptr<Engine> engine = device_.build(model);
-  Context context(engine);
+  std::vector<std::shared_ptr<Engine>> engines{device_.build(model)};  // the context's, and copies of it
+  for (int i = 0; i < 2; ++i) engines.push_back(engines[0]->copy());
+  Context context(engines[0]);
   std::minstd_rand random(static_cast<uint32_t>(GetParam()));
   const auto one_of = [&](size_t count) { return static_cast<size_t>(random()) % count; };
   std::vector<Tensor> given, there, states, bound;
@@ -101,20 +102,28 @@ TEST_P(DeviceRuns, RepeatedCallsFollowWhateverHasChanged) {
   for (const Tensor& x : given) there.push_back(device_.copy_to_device(x));
   for (int i = 0; i < 2; ++i) bound.push_back(device_.copy_to_device(weight(1)));
   states.assign(2, weight(1));
-  Tensor own = weight(0);
-  size_t state = 0;
+  std::vector<Tensor> own(engines.size(), weight(0));
+  size_t state = 0, owner = 0;
   for (int call_number = 0; call_number < 80; ++call_number) {
+    if (one_of(3) == 0) owner = one_of(engines.size());
+    if (one_of(16) == 0 && owner > 0) {  // the old copy ends, perhaps before what it was used for
+      engines[owner] = engines[0]->copy();
+      own[owner] = own[0];
+    }
     if (one_of(8) == 0) {
-      own = weight(static_cast<int>(one_of(4)));
-      engine->refit({{"w", OwnedView{own.view(), own.data}}}, Coverage::kAll);
+      const Tensor& value = own[owner] = weight(static_cast<int>(one_of(4)));
+      engines[owner]->refit({{"w", OwnedView{value.view(), value.data}}}, Coverage::kAll);
     }
     if (call_number == 0 || one_of(4) == 0) context.bind_state(0, bound[state = one_of(2)].data.get());
     const size_t x = one_of(given.size());
     const bool is_on_device = one_of(4) == 0;  // in memory of its own
     const Tensor output =
-        call(device_, context, {there[x]}, Where::kDevice, is_on_device ? Where::kDevice : Where::kHost)[0];
-    const Evaluation now = evaluate(model.graph, std::vector{given[x]}, {{"w", own}, {"s", states[state]}});
+        call(device_, context, {there[x]}, Where::kDevice, is_on_device ? Where::kDevice : Where::kHost,
+             {.weights = owner == 0 ? nullptr : engines[owner].get()})[0];
+    const Evaluation now =
+        evaluate(model.graph, std::vector{given[x]}, {{"w", own[owner]}, {"s", states[state]}});
     states[state] = now.updates.at("s");
+    if (one_of(4) != 0 && is_on_device) continue;  // what follows is enqueued behind it
     context.synchronize();
     ASSERT_TRUE(same_bits(is_on_device ? device_.copy_to_host(output) : output, now.outputs[0]))
         << call_number;
