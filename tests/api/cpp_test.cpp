@@ -102,28 +102,6 @@ TEST(Cpp, TellsShapesAndRefits) {
   EXPECT_EQ(context.memory().weights, 16u);
 }
 
-TEST(Cpp, RunsReadTheWeightsOfACopy) {
-  const EngineOnDisk file(weight_engine());
-  const Engine engine = Engine::load(file.path());
-  Engine copy = engine.copy();
-  Context context(engine);
-  const std::vector<float> values = {1, 2}, weight = {4, 3, 2, 1};
-  const Tensor input(values, {1, 2});
-  const std::vector<float> own = [&] {
-    const auto outputs = context.run({input});
-    return std::vector<float>(outputs[1].values<float>().begin(), outputs[1].values<float>().end());
-  }();
-  copy.refit({{"w", Tensor(weight, {4})}});
-  for (int i = 0; i < 2; ++i) {
-    EXPECT_THAT(context.run({input}, {.weights = &copy})[1].values<float>(), ElementsAre(4, 3, 2, 1));
-    EXPECT_THAT(context.run({input})[1].values<float>(), ElementsAreArray(own));
-    EXPECT_THAT(context.run({input}, {.weights = &engine})[1].values<float>(), ElementsAreArray(own));
-  }
-  const Engine other = Engine::load(file.path());
-  EXPECT_EQ(code_of_refusal([&] { (void)context.run({input}, {.weights = &other}); }), "INGOT-U328");
-  EXPECT_THAT(context.run({input})[1].values<float>(), ElementsAreArray(own));
-}
-
 TEST(Cpp, LoadsFromMemory) {
   const EngineOnDisk file(echo_engine());
   ingot_text* text = nullptr;
@@ -176,6 +154,28 @@ std::string code_of_refusal(const std::function<void()>& call) {
   } catch (const UserError& error) {
     return error.code();
   }
+}
+
+TEST(Cpp, RunsReadTheWeightsOfACopy) {
+  const EngineOnDisk file(weight_engine());
+  const Engine engine = Engine::load(file.path());
+  Engine copy = engine.copy();
+  Context context(engine);
+  const std::vector<float> values = {1, 2}, weight = {4, 3, 2, 1};
+  const Tensor input(values, {1, 2});
+  const std::vector<float> own = [&] {
+    const auto outputs = context.run({input});
+    return std::vector<float>(outputs[1].values<float>().begin(), outputs[1].values<float>().end());
+  }();
+  copy.refit({{"w", Tensor(weight, {4})}});
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_THAT(context.run({input}, {.weights = &copy})[1].values<float>(), ElementsAre(4, 3, 2, 1));
+    EXPECT_THAT(context.run({input})[1].values<float>(), ElementsAreArray(own));
+    EXPECT_THAT(context.run({input}, {.weights = &engine})[1].values<float>(), ElementsAreArray(own));
+  }
+  const Engine other = Engine::load(file.path());
+  EXPECT_EQ(code_of_refusal([&] { (void)context.run({input}, {.weights = &other}); }), "INGOT-U328");
+  EXPECT_THAT(context.run({input})[1].values<float>(), ElementsAreArray(own));
 }
 
 TEST(Cpp, RefusesTensorsThatContradictThemselves) {
