@@ -3,8 +3,8 @@
 
 Turns of all ways alternate in one process, and the smallest time of each counts, with one thread the process's own.
 Torch runs the model in bf16 as its libraries see fit, which is by matrix registers where the processor has
-them. `mixed` is the f32 model with `enabled_precisions`, beside torch's autocast. Errors are against f64, relative to the root
-mean square.
+them. `mixed` is the f32 model with `enabled_precisions`, beside torch's autocast. Errors are against f64, relative to the
+root mean square.
 """
 
 from __future__ import annotations

@@ -357,8 +357,9 @@ typedef struct ingot_run_options {
    * outputs are complete: work enqueued on `stream` afterwards sees them. 0: host memory, complete. */
   int32_t outputs_on_device;
   void* stream; /* CUstream, on which the inputs are ready; 1: the legacy default; NULL: the context's own */
-  /* A copy of the context's engine (ingot_engine_copy) on the same GPU, whose weights this run reads: contexts
-   * and their memory serve any number of sets of weights. NULL: the engine's own. INGOT-U328 if it is none. */
+  /* A copy of the context's engine (ingot_engine_copy) on the same GPU, whose weights this run reads:
+   * contexts and their memory serve any number of sets of weights. NULL: the engine's own. INGOT-U328 if it
+   * is none. */
   const ingot_engine* weights;
 } ingot_run_options;
 /* The same with options (not NULL). `names[i]` is the name of the input `inputs[i]`; all inputs, in any order

@@ -71,8 +71,7 @@ std::vector<size_t> BoundWeights::refit_seen(const Arguments& arguments, size_t 
   try {
     const nb::object values = take_changed(arguments, first, seen, changed);
     // As when the engine was built, it has the weights where the model has them.
-    if (values.is_valid())
-      engine_.attr("refit")(values, nb::arg("partial") = true, nb::arg("keep") = true);
+    if (values.is_valid()) engine_.attr("refit")(values, nb::arg("partial") = true, nb::arg("keep") = true);
   } catch (...) {
     for (const size_t i : changed) forget_one(i);
     throw;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tensors that a graph of torch.compile was called with as its weights, and an engine that holds their values.
+// The tensors that a graph of torch.compile was called with as its weights, and an engine that holds their
+// values.
 //
-// Modules of one class share a compiled graph: layers that are compiled one by one, replicas with other weights.
+// Modules of one class share a compiled graph: layers that are compiled one by one, replicas with other
+// weights.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -23,11 +25,11 @@ namespace ingot::python {
 
 class BoundWeights {
  public:
-  // `rows`: (name, tensor, position among a call's arguments or -1) of weights that `engine` has the values of;
-  // watched as `check` says, with the help of `tensors` (none: each look goes through Python). `contents`: a
-  // DeviceContents that looks at the bytes of weights on GPUs, or None.
-  BoundWeights(nb::object engine, const nb::list& rows, WeightCheck check, std::optional<TorchTensors> tensors,
-               nb::object contents);
+  // `rows`: (name, tensor, position among a call's arguments or -1) of weights that `engine` has the values
+  // of; watched as `check` says, with the help of `tensors` (none: each look goes through Python).
+  // `contents`: a DeviceContents that looks at the bytes of weights on GPUs, or None.
+  BoundWeights(nb::object engine, const nb::list& rows, WeightCheck check,
+               std::optional<TorchTensors> tensors, nb::object contents);
   // The same tensors, as `engine`, a copy, has them.
   BoundWeights(const BoundWeights& other, nb::object engine);
 
@@ -43,8 +45,8 @@ class BoundWeights {
   // Whether anybody else refers to each of the tensors: else their module is gone, or has other ones.
   bool are_used_elsewhere() const;
 
-  // Refits the engine with what has changed, from weight `first` on. If that fails, the next call tries again.
-  // Other threads wait until it is done.
+  // Refits the engine with what has changed, from weight `first` on. If that fails, the next call tries
+  // again. Other threads wait until it is done.
   void refit_changed(const Arguments& arguments, size_t first);
   // The next call refits all weights: the engine has others than the last call saw.
   void forget();

@@ -9,8 +9,8 @@
 #include "bindings.h"
 #include "ingot/build.h"
 #include "session.h"
-#include "turn.h"
 #include "status.h"
+#include "turn.h"
 
 namespace nb = nanobind;
 using ingot::python::check;

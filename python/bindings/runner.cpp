@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ingot._core.Runner: the callable for torch.compile: one call into C++ per run, watches weights, has an engine
-// for each module that shares the graph, returns a list of outputs.
+// ingot._core.Runner: the callable for torch.compile: one call into C++ per run, watches weights, has an
+// engine for each module that shares the graph, returns a list of outputs.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -27,10 +27,11 @@ constexpr size_t kMostBound = 256;  // sets of weights whose engines are kept
 class Runner {
  public:
   // `inputs`: positions of the engine's tensor inputs among the arguments. `weights`, `check_weights`,
-  // `tensors`, `contents`: of BoundWeights. `like`: a torch tensor; results are torch tensors, on its device if
-  // that is a GPU. `most`: sets of weights that have engines at a time.
+  // `tensors`, `contents`: of BoundWeights. `like`: a torch tensor; results are torch tensors, on its device
+  // if that is a GPU. `most`: sets of weights that have engines at a time.
   Runner(nb::object engine, std::vector<int> inputs, const nb::list& weights, nb::object like,
-         const std::string& check_weights, std::optional<TorchTensors> tensors, nb::object contents, size_t most)
+         const std::string& check_weights, std::optional<TorchTensors> tensors, nb::object contents,
+         size_t most)
       : engine_(std::move(engine)),
         session_(nb::cast<Session*>(engine_)),
         inputs_(std::move(inputs)),
@@ -117,9 +118,8 @@ class Runner {
 
   // All that nobody uses any more.
   Bounds take_left() {
-    const auto first = std::stable_partition(bounds_.begin(), bounds_.end(), [&](const auto& each) {
-      return is_main(*each) || !is_left(each);
-    });
+    const auto first = std::stable_partition(
+        bounds_.begin(), bounds_.end(), [&](const auto& each) { return is_main(*each) || !is_left(each); });
     Bounds left(std::make_move_iterator(first), std::make_move_iterator(bounds_.end()));
     bounds_.erase(first, bounds_.end());
     return left;

@@ -33,8 +33,7 @@ void* allocate_output(void* user, size_t index, int32_t dtype, int32_t rank, con
 
 }  // namespace
 
-Session::Session(EngineHandle engine, int threads)
-    : engine_(std::move(engine)), threads_(threads) {
+Session::Session(EngineHandle engine, int threads) : engine_(std::move(engine)), threads_(threads) {
   for (size_t k = 0; k < ingot_engine_state_count(engine_.get()); ++k) {
     has_own_state_ |= ingot_engine_state_input(engine_.get(), k) < 0;
   }

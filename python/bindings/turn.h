@@ -9,12 +9,12 @@ namespace ingot::python {
 // Counts forks from now on; called when the module is loaded.
 void watch_forks();
 
-// A lock that threads wait for without the GIL. A fork frees it: its holder may be a thread that the child does
-// not have.
+// A lock that threads wait for without the GIL. A fork frees it: its holder may be a thread that the child
+// does not have.
 class Turn {
  public:
   Turn();
-  Turn(const Turn&) : Turn() {}  // another lock
+  Turn(const Turn&) : Turn() {}         // another lock
   std::unique_lock<std::mutex> take();  // with the GIL
 
  private:

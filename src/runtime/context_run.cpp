@@ -206,8 +206,8 @@ std::byte* Context::place_weight_ring(const WeightSet& weights) {
 // Weights that only this context still holds would take memory until it is.
 void Context::finish(const std::shared_ptr<const WeightSet>& weights, bool may_return_early) {
   auto& in_use = state_->in_use;
-  const bool holds_old = std::ranges::any_of(
-      in_use, [&](const auto& each) { return each != weights && each.use_count() == 1; });
+  const bool holds_old =
+      std::ranges::any_of(in_use, [&](const auto& each) { return each != weights && each.use_count() == 1; });
   if (!may_return_early || state_->reads_host || state_->updates.pending() || holds_old) {
     synchronize();
     in_use.clear();

@@ -33,9 +33,10 @@ struct ContextState {
   Transfers outputs, updates;  // what the caller wants on the host: outputs, and states that are arguments
   uint64_t states_version = 1;
   std::vector<GrowingBlock> arenas;
-  GrowingBlock working_memory;                                     // of routines
-  GrowingBlock weight_ring;                                        // on the device
-  std::vector<std::shared_ptr<const WeightSet>> in_use;  // by what is enqueued on devices; the last run's last
+  GrowingBlock working_memory;  // of routines
+  GrowingBlock weight_ring;     // on the device
+  std::vector<std::shared_ptr<const WeightSet>>
+      in_use;  // by what is enqueued on devices; the last run's last
   std::vector<std::shared_ptr<const WeightSet>> recorded_weights;  // by what callers have recorded
   uint64_t recorded = 0;                                           // spans of all queues
   std::vector<std::unique_ptr<Queue>> queues;                      // one per backend of the engine
