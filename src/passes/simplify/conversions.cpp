@@ -3,40 +3,10 @@
 #include "ops/ops.h"
 #include "ops/select.h"
 #include "passes/simplify/rules.h"
+#include "types/lossless.h"
 
 namespace ingot::core::rewriting {
 namespace {
-
-// Significant bits that a dtype represents exactly.
-int significant_bits(DType dtype) {
-  switch (dtype) {
-    case DType::kF64:
-      return 53;
-    case DType::kF32:
-      return 24;
-    case DType::kF16:
-      return 11;
-    case DType::kBF16:
-      return 8;
-    case DType::kBool:
-      return 1;
-    default:
-      return is_integer(dtype) ? bit_width(dtype) - (is_signed(dtype) ? 1 : 0) : 64;
-  }
-}
-
-bool has_wide_exponent(DType dtype) {
-  return dtype == DType::kF32 || dtype == DType::kF64 || dtype == DType::kBF16;
-}
-
-// Whether `to` can represent every value of `from`.
-bool is_lossless(DType from, DType to) {
-  if (from == to || from == DType::kBool) return !is_complex(to);
-  if (significant_bits(from) > significant_bits(to)) return false;
-  if (is_floating(from)) return is_floating(to) && (has_wide_exponent(to) || !has_wide_exponent(from));
-  if (is_floating(to)) return has_wide_exponent(to);
-  return !is_signed(from) || is_signed(to);
-}
 
 bool has_operand_dtype(const Match& match) { return match.value("x")->type.dtype == match.dtype(); }
 // Converting a float to an integer saturates; converting between integers keeps the low bits.
