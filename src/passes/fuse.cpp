@@ -3,12 +3,15 @@
 #include <map>
 #include <set>
 
+#include "loops/kernel.h"
 #include "ops/alias.h"
 #include "ops/ops.h"
 #include "ops/row_moments.h"
 #include "ops/select.h"
+#include "ops/step.h"
 #include "passes/replace_all_uses.h"
 #include "passes/target_passes.h"
+#include "types/lossless.h"
 
 namespace ingot::core {
 namespace {
@@ -29,33 +32,45 @@ bool is_written_in_place(const Node& node) {
 // Constants and iotas: recomputing them in each region is cheaper than loading.
 bool is_generator(const Node& node) { return is_elementwise(node) && node.operands.empty(); }
 
-bool converts_floats(const Node& node) {
-  return node.op == &ops::convert && is_floating(node.operand_type(0).dtype) &&
-         is_floating(node.results[0]->type.dtype);
-}
-int bits_gained(const Node& conversion) {
-  return bit_width(conversion.results[0]->type.dtype) - bit_width(conversion.operand_type(0).dtype);
-}
-
-bool is_step_function(const Node& node) {
-  return node.op == &ops::floor || node.op == &ops::ceil || node.op == &ops::round ||
-         node.op == &ops::truncate;
+// Whether the program rounds here to fewer bits than kernels compute with.
+bool rounds(const Node& node) {
+  if (node.op != &ops::convert) return false;
+  const DType from = node.operand_type(0).dtype, to = node.results[0]->type.dtype;
+  return loops::arithmetic_dtype(to) != to && is_floating(to) && !is_lossless(from, to);
 }
 
-// Whether a reader tells a rounded value from a wide one by more than an error of rounding.
+bool may_stay_wide(const Node& node) {
+  return node.op == &ops::convert && node.attributes<ops::Convert>().may_stay_wide;
+}
+
+// Whether the node tells a rounded operand from a wide one by more than an error of rounding.
+bool shows_rounding(const Node& node) {
+  if (rounds(node)) return !may_stay_wide(node);
+  return node.op == &ops::convert || ops::is_step(node);
+}
+
+// Whether a reader shows it, also behind nodes that pass elements on.
 bool shows_rounding(const Value& value) {
-  return std::ranges::any_of(value.users, [](const Node* user) {
-    if (user->op->traits.has(Trait::kView)) return shows_rounding(*user->results[0]);
-    if (converts_floats(*user)) return bits_gained(*user) >= 0;
-    return user->op == &ops::convert || is_step_function(*user);
-  });
+  std::vector<const Value*> pending{&value};
+  std::set<const Value*> seen;
+  while (!pending.empty()) {
+    const Value* read = pending.back();
+    pending.pop_back();
+    if (!seen.insert(read).second) continue;
+    for (const Node* user : read->users) {
+      if (ops::passes_elements(*user))
+        pending.push_back(user->results[0]);
+      else if (shows_rounding(*user))
+        return true;
+    }
+  }
+  return false;
 }
 
-// Whether the program rounds here and then uses that. Values inside a kernel stay wide: a kernel must end
+// Whether the program rounds here and a reader shows it. Values inside a kernel stay wide: a kernel must end
 // with such a node, or the rounding would be lost.
 bool must_round(const Node& node) {
-  return converts_floats(node) && bits_gained(node) < 0 && !node.attributes<ops::Convert>().may_stay_wide &&
-         shows_rounding(*node.results[0]);
+  return rounds(node) && !may_stay_wide(node) && shows_rounding(*node.results[0]);
 }
 
 // A set of nodes to be replaced by one node, at the position of `last`.

@@ -286,24 +286,3 @@ def test_places_follow_from_values_that_are_rounded_after_each_step() -> None:
             x, places = torch.randn(1, 2, 21, 16).to(dtype), (torch.rand(1, 2, 2) * scale).to(dtype)
             for ours, eager in zip(just_in_time(maxima)(x, places), maxima(x, places), strict=True):
                 assert torch.equal(ours, eager)
-
-
-_STEPS = (
-    torch.floor,
-    torch.ceil,
-    torch.trunc,
-    torch.round,
-    torch.Tensor.long,
-    torch.Tensor.bool,
-    torch.Tensor.half,
-)
-
-
-@pytest.mark.parametrize("step", _STEPS, ids=lambda step: step.__name__)
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
-def test_what_a_program_rounds_is_rounded_before_steps(dtype: torch.dtype, step: Any) -> None:
-    def rounded(x: torch.Tensor) -> torch.Tensor:
-        return step((x / 3.3).to(dtype))
-
-    x = torch.rand(1000) * 300
-    assert torch.equal(just_in_time(rounded, fullgraph=True)(x), rounded(x))

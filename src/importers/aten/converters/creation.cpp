@@ -53,7 +53,7 @@ void range(Call& call, bool has_start, bool has_step) {
   const int64_t step = has_step ? end_of("step").constant().value_or(0) : 1;
   call.require(step != 0 && step != INT64_MIN, "a step that is not known, or 0, or of more than 63 bits");
   const Dim count = step > 0 ? ceil_divide(end - start, step) : ceil_divide(start - end, -step);
-  const bool direct = is_integer(dtype) || is_floating(dtype);
+  const bool direct = (is_integer(dtype) || is_floating(dtype)) && !is_half(dtype);  // which are rounded
   core::Value* value = emit(call, ops::iota, {}, ops::Iota{start, step, count, direct ? dtype : DType::kI64});
   call.give(converted(call.graph(), value, dtype));
 }
