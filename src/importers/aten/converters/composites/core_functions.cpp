@@ -102,6 +102,13 @@ Argument operand_in(Evaluation& evaluation, CoreValues values) {
   if (is_complex(*dtype)) evaluation.call().refuse("complex numbers");
   return {evaluation.scope().bind(evaluation.operand(values[0], *dtype))};
 }
+// With the bits that memory holds; what a half cannot hold stays as it is.
+double rounded_to(DType dtype, double number) {
+  const Tensor element = make_tensor(dtype, {});
+  write_double(element.view(), {}, number);
+  const double rounded = read_double(element.view(), {});
+  return std::isinf(rounded) ? number : rounded;
+}
 // The same; numbers of f16 and bf16 have the bits that memory holds.
 Argument stored_in(Evaluation& evaluation, CoreValues values) {
   Argument made = operand_in(evaluation, values);
@@ -110,11 +117,17 @@ Argument stored_in(Evaluation& evaluation, CoreValues values) {
   core::Node* node = number->producer;  // just made, and read by nothing
   if (!is_half(number->type.dtype) || node->op != &ops::full) return made;
   auto full = node->attributes<ops::Full>();
-  const Tensor element = make_tensor(full.dtype, {});
-  write_double(element.view(), {}, full.value);
-  full.value = read_double(element.view(), {});
+  full.value = rounded_to(full.dtype, full.value);
   node->values = to_values(full);
   return made;
+}
+// A number that is an attribute, with the bits that memory holds of it in the dtype.
+Argument stored_number(Evaluation& evaluation, CoreValues values) {
+  const Argument& value = value_at(evaluation, values, 0);
+  const auto* dtype = std::get_if<DType>(&value_at(evaluation, values, 1).value);
+  const auto* number = std::get_if<double>(&value.value);
+  return number == nullptr || dtype == nullptr || !is_half(*dtype) ? value
+                                                                   : Argument{rounded_to(*dtype, *number)};
 }
 bool is_complex_number(const Argument& value) {
   return std::holds_alternative<std::complex<double>>(value.value);
@@ -158,6 +171,7 @@ constexpr NamedFunction kCoreFunctions[] = {
     {"real_of", real_of},
     {"recorded_shape", recorded_shape},
     {"stored", stored_in},
+    {"stored_number", stored_number},
     {"transposed_from", transposed_from},
 };
 
