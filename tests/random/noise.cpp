@@ -4,14 +4,33 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <set>
 
 #include "loops/kernel.h"
 #include "loops/rewrite.h"
 #include "ops/ops.h"
+#include "ops/select.h"
+#include "ops/step.h"
 #include "support/error.h"
 
 namespace ingot::core::random_graphs {
 namespace {
+
+// Who reads the value's elements, also behind nodes that pass them on.
+std::set<const Node*> readers_of(const Value& value) {
+  std::set<const Node*> passed, readers;
+  std::vector<const Value*> pending{&value};
+  while (!pending.empty()) {
+    const Value* read = pending.back();
+    pending.pop_back();
+    for (const Node* user : read->users) {
+      const bool passes_on = ops::passes_elements(*user);
+      if (!passes_on) readers.insert(user);
+      if (passes_on && passed.insert(user).second) pending.push_back(user->results[0]);
+    }
+  }
+  return readers;
+}
 
 bool is_rounding(const loops::Expr& node) {
   using loops::Binary;
@@ -46,6 +65,15 @@ bool rounds(const Node& node) {
     loops::visit(stage.value, [&](const loops::Expr& each) { found |= is_rounding(each); });
   }
   return found;
+}
+
+bool must_keep_rounding(const Node& node) {
+  const bool narrows = node.op == &ops::convert && is_half(node.results[0]->type.dtype);
+  if (!narrows || node.attributes<ops::Convert>().may_stay_wide) return false;
+  return std::ranges::any_of(readers_of(*node.results[0]), [](const Node* reader) {
+    const bool is_written = reader->op->traits.has(Trait::kInPlace) || reader->op->lower == nullptr;
+    return ops::is_step(*reader) || (!rounds(*reader) && !is_written);
+  });
 }
 
 Tensor converted(const Tensor& from, DType dtype) {

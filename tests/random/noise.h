@@ -15,6 +15,10 @@ inline bool is_below_f64(DType dtype) { return is_half(dtype) || dtype == DType:
 // Whether the node rounds anything on its way, or only chooses, moves and compares.
 bool rounds(const Node& node);
 
+// Whether the node converts to a half whose rounding kernels have to keep: a reader makes integers or bools
+// of it, or jumps, or converts it.
+bool must_keep_rounding(const Node& node);
+
 template <typename Visit>
 void for_each_element(const Tensor& tensor, Visit&& visit) {
   std::vector<int64_t> index(tensor.shape.size(), 0);

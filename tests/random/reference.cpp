@@ -57,7 +57,8 @@ SymbolValues bind_symbols(const Graph& graph, const std::vector<Tensor>& inputs)
 // One node of a noisy trajectory: operands of what sums, and results of all that rounds, are a little off.
 class NoisyNode {
  public:
-  explicit NoisyNode(const Node& node) : node_(node), rounds_(rounds(node)) {
+  explicit NoisyNode(const Node& node)
+      : node_(node), rounds_(rounds(node)), keeps_rounding_(must_keep_rounding(node)) {
     halves_ = promote(node, is_half, DType::kF32);
     if (!rounds_) return;
     elementwise_ = node.op->traits.has(Trait::kElementwise);
@@ -80,7 +81,7 @@ class NoisyNode {
     if (!rounds_) {
       const bool stays_wide = halves_.node != nullptr && has_wide(operands);
       std::vector<Tensor> results = evaluate_promoted(stays_wide ? *halves_.node : node_, operands, symbols);
-      const bool narrows = node_.op == &ops::convert && is_half(results[0].dtype);
+      const bool narrows = node_.op == &ops::convert && is_half(results[0].dtype) && !keeps_rounding_;
       if (narrows && keeps_wide(number)) {
         results[0] = converted(*operands[0], DType::kF32);
       } else if (narrows) {
@@ -295,8 +296,9 @@ class NoisyNode {
   }
 
   const Node& node_;
-  bool rounds_, elementwise_ = false, has_tail_ = false, has_logarithm_ = false, multiplies_ = false,
-                averages_ = false, is_power_ = false, hides_ = false, multiplies_bf16_ = false;
+  bool rounds_, keeps_rounding_, elementwise_ = false, has_tail_ = false, has_logarithm_ = false,
+                                 multiplies_ = false, averages_ = false, is_power_ = false, hides_ = false,
+                                 multiplies_bf16_ = false;
   Promoted halves_, doubles_;
 };
 
