@@ -67,7 +67,7 @@ struct RunOptions {
       std::chrono::steady_clock::time_point::max();  // INGOT-U317
   const Cancellation* cancellation = nullptr;        // INGOT-U316
   // A copy of the context's engine (Engine::copy), whose weights the run reads; null: those of the engine. So
-  // contexts and their memory serve several sets of weights. INGOT-U328 if it is no copy.
+  // contexts and their memory serve several sets of weights. INGOT-U328 if it is not a copy.
   const Engine* weights = nullptr;
 };
 
