@@ -85,8 +85,6 @@ Expr log_of(const Split& parts) {
   return parts.exponent * number(x, kLn2High64) - ((half_square - tail) - f);
 }
 
-Expr positive_log(const Expr& x) { return log_of(split(x)); }  // x finite
-
 struct Double {  // high + low, f64 each
   Expr high, low;
 };
