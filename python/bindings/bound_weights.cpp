@@ -47,6 +47,18 @@ bool BoundWeights::are_used_elsewhere() const {
   });
 }
 
+std::vector<nb::object> BoundWeights::watch(const Arguments& arguments) {
+  std::vector<nb::object> old;
+  old.reserve(weights_.size());
+  for (size_t i = 0; i < weights_.size(); ++i) {
+    const int position = weights_[i].position();
+    if (position < 0 || arguments[position].is(weights_[i].tensor())) continue;
+    old.push_back(weights_[i].watch(arguments[position]));
+    glances_.forget(i);
+  }
+  return old;
+}
+
 void BoundWeights::forget() {
   for (size_t i = 0; i < weights_.size(); ++i) forget_one(i);
 }

@@ -45,6 +45,9 @@ class BoundWeights {
   // Whether anybody else refers to each of the tensors: else their module is gone, or has other ones.
   bool are_used_elsewhere() const;
 
+  // Watches the tensors of these arguments from now on: the next call with them refits the engine, and no
+  // call with the old ones finds them here. Returns the old ones, whose end may run Python code.
+  std::vector<nb::object> watch(const Arguments& arguments);
   // Refits the engine with what has changed, from weight `first` on. If that fails, the next call tries
   // again. Other threads wait until it is done.
   void refit_changed(const Arguments& arguments, size_t first);

@@ -84,18 +84,28 @@ class Runner {
   std::shared_ptr<BoundWeights> bind(const Arguments& arguments) {
     if (most_ == 1) return bounds_.front();
     const auto turn = binding_.take();
+    std::vector<nb::object> old;
     auto found = std::ranges::find_if(bounds_, [&](const auto& each) { return each->are_same(arguments); });
-    if (found == bounds_.end()) found = find_left();
-    if (found == bounds_.end() && bounds_.size() >= most_) found = find_last_unused();
     if (found == bounds_.end()) {
-      const auto& last = *bounds_.front();
-      auto added = std::make_shared<BoundWeights>(last, nb::cast(last.session().copy_weights()));
-      found = bounds_.insert(bounds_.begin(), std::move(added));
+      found = find_reusable();
+      std::shared_ptr<BoundWeights> taken = found == bounds_.end() ? copy_of_last() : *found;
+      old = taken->watch(arguments);  // before other calls can find it
+      if (found == bounds_.end()) found = bounds_.insert(found, std::move(taken));
     }
     std::rotate(bounds_.begin(), found, found + 1);
     const std::shared_ptr<BoundWeights> bound = bounds_.front();
     const Bounds left = take_left();
     return bound;
+  }
+
+  std::shared_ptr<BoundWeights> copy_of_last() const {
+    const std::shared_ptr<BoundWeights> last = bounds_.front();
+    return std::make_shared<BoundWeights>(*last, nb::cast(last->session().copy_weights()));
+  }
+
+  Bounds::iterator find_reusable() {
+    const auto left = find_left();
+    return left == bounds_.end() && bounds_.size() >= most_ ? find_last_unused() : left;
   }
 
   bool is_main(const BoundWeights& bound) const { return &bound.session() == session_; }

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "exchange.h"
@@ -41,6 +42,11 @@ class WatchedWeight {
   bool update(nb::handle tensor);
   // The next update finds a difference.
   void forget() { seen_ = {.version = -2}; }
+  // Watches another tensor from now on, which the next update finds to be different; returns the old one.
+  nb::object watch(nb::handle tensor) {
+    forget();
+    return std::exchange(tensor_, nb::borrow(tensor));
+  }
 
  private:
   bool take(std::span<const std::byte> bytes);

@@ -183,6 +183,28 @@ def test_threads_with_replicas(options: dict) -> None:
     assert not wrong
 
 
+def test_threads_with_replicas_that_come_and_go() -> None:
+    first, x = nn.Linear(128, 128).eval(), torch.randn(2, 128)
+    engine = ingot.compile(first, inputs=[x]).engine._core
+    rows = [(name, value, position) for position, (name, value) in enumerate(first.named_parameters(), 1)]
+    runner = ingot._core.Runner(engine, [0], rows, x)
+    wrong: list[int] = []
+
+    def run(number: int) -> None:
+        with torch.no_grad():
+            for _ in range(150):
+                model = first if number < 2 else nn.Linear(128, 128).eval()
+                if not torch.allclose(runner([x, *model.parameters()])[0], model(x), rtol=1e-4, atol=1e-5):
+                    wrong.append(number)
+
+    threads = [threading.Thread(target=run, args=(number,)) for number in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
 def test_few_engines_serve_many_replicas(refits: list[str]) -> None:
     """More sets of weights than are kept: the one that was not called for longest makes room."""
     models, x = [nn.Linear(4, 4).eval() for _ in range(5)], torch.randn(3, 4)
