@@ -184,25 +184,21 @@ def test_threads_with_replicas(options: dict) -> None:
     assert not wrong
 
 
-def _call_replicas(models: list[nn.Module], calls: list[Callable], x: torch.Tensor, answers: Any) -> None:
-    added = mlp()
-    with torch.no_grad():
-        pairs = [(model, call) for model, call in zip(models, calls, strict=True)] + [
-            (added, compiled(added))
-        ]
-        answers.put([torch.allclose(call(x), model(x), rtol=1e-4, atol=1e-5) for model, call in pairs])
+def _call_replicas(calls: list[Callable], x: torch.Tensor, wants: list[torch.Tensor], answers: Any) -> None:
+    with torch.no_grad():  # and without eager, whose threads a fork loses
+        answers.put([torch.equal(call(x), want) for call, want in zip(calls, wants, strict=True)])
 
 
 def test_forked_children_with_replicas() -> None:
-    models, x = [mlp() for _ in range(2)], torch.randn(3, 8)
+    models, x = [mlp() for _ in range(3)], torch.randn(3, 8)
     calls = [compiled(model) for model in models]
     wants = [call(x) for call in calls]
     context = multiprocessing.get_context("fork")
     answers = context.Queue()
-    process = context.Process(target=_call_replicas, args=(models, calls, x, answers))
+    process = context.Process(target=_call_replicas, args=(calls, x, wants, answers))
     process.start()
-    assert answers.get(timeout=300) == [True] * 3
-    process.join(300)
+    assert answers.get(timeout=60) == [True] * 3
+    process.join(60)
     assert process.exitcode == 0
     assert all(torch.equal(call(x), want) for call, want in zip(calls, wants, strict=True))
 
