@@ -47,15 +47,11 @@ class LoadedModule(CompiledModule):
         super().__init__(program, compiled, inputs, changed=changed)
         self._model_names = list(names)
         self._tied = tied
-        self._holds_state = state is not None
+        self.holds_state = state is not None
         self._values = dict(state or {})
 
-    @property
-    def holds_state(self) -> bool:
-        return self._holds_state
-
     def _save_to_state_dict(self, destination: dict[str, Any], prefix: str, keep_vars: bool) -> None:
-        if self._holds_state:
+        if self.holds_state:
             super()._save_to_state_dict(destination, prefix, keep_vars)
             return
         raise UnsupportedError(

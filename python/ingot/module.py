@@ -75,6 +75,8 @@ class CompiledModule(torch.nn.Module):
     `state_dict()` has the model's names; its values follow refits, and what calls change as far as torch holds it.
     """
 
+    holds_state = True  # whether there is a `state_dict()`
+
     def __init__(
         self,
         program: ExportedProgram,
@@ -191,11 +193,6 @@ class CompiledModule(torch.nn.Module):
         from ingot.saving import pickled  # which needs this class
 
         return pickled(self)
-
-    @property
-    def holds_state(self) -> bool:
-        """Whether there is a `state_dict()`."""
-        return True
 
     @property
     def engine(self) -> Engine:

@@ -54,9 +54,8 @@ def build_runner(capture: Capture, inputs: Sequence[Input], settings: Settings, 
     weights = [
         (given.name, given.data, position) for position, given in enumerate(inputs) if given.data is not None
     ]
-    one_set = (
-        {} if settings.first_level is None else {"most": 1}
-    )  # stages replace the engine, and not copies of it
+    # Stages replace the engine, and not copies of it.
+    one_set = {} if settings.first_level is None else {"most": 1}
     runner = _core.Runner(
         engine, tensors, weights, like, settings.check_weights, watching.tensors() if weights else None,
         contents_of([row[1] for row in weights], settings.check_weights), **one_set,

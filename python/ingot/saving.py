@@ -133,8 +133,8 @@ def pickled(module: CompiledModule) -> tuple:
     """What pickle stores of a module: the .pt2 of `save`, and the GPU of its engines."""
     file = io.BytesIO()
     _program_writer(module, module.holds_state)(file)
-    gpu = max((core.gpu() for core in module.compiled.engines), default=-1)
-    return _unpickle, (file.getvalue(), max(gpu, 0))
+    gpu = max([0, *(core.gpu() for core in module.compiled.engines)])  # -1: the host
+    return _unpickle, (file.getvalue(), gpu)
 
 
 def _unpickle(content: bytes, gpu: int) -> CompiledModule:

@@ -35,15 +35,14 @@ struct ContextState {
   std::vector<GrowingBlock> arenas;
   GrowingBlock working_memory;  // of routines
   GrowingBlock weight_ring;     // on the device
-  std::vector<std::shared_ptr<const WeightSet>>
-      in_use;  // by what is enqueued on devices; the last run's last
-  std::vector<std::shared_ptr<const WeightSet>> recorded_weights;  // by what callers have recorded
-  uint64_t recorded = 0;                                           // spans of all queues
-  std::vector<std::unique_ptr<Queue>> queues;                      // one per backend of the engine
-  bool reads_host = false;                 // devices may read the caller's host memory
-  std::unique_ptr<StepProfile> profile;    // null: nothing is timed
-  const StepObserver* observer = nullptr;  // null: nobody looks
-  bool has_many_shapes = false;            // and the log has been told
+  // Weights that work enqueued on devices reads, those of the last run last; and what callers have recorded.
+  std::vector<std::shared_ptr<const WeightSet>> in_use, recorded_weights;
+  uint64_t recorded = 0;                       // spans of all queues
+  std::vector<std::unique_ptr<Queue>> queues;  // one per backend of the engine
+  bool reads_host = false;                     // devices may read the caller's host memory
+  std::unique_ptr<StepProfile> profile;        // null: nothing is timed
+  const StepObserver* observer = nullptr;      // null: nobody looks
+  bool has_many_shapes = false;                // and the log has been told
   BoundGroups groups;
   bool has_unopened_groups = false;     // on a device
   bool has_unpublished_memory = false;  // since something was planned or bound

@@ -15,9 +15,8 @@ struct RunLimits {
 
 struct RunOptions {
   RunLimits limits;
-  void* stream = nullptr;  // of the engine's device: the run joins it; null: the context's own
-  const Engine* weights =
-      nullptr;  // a copy of the context's engine, whose weights count; null: that engine's
+  void* stream = nullptr;           // of the engine's device: the run joins it; null: the context's own
+  const Engine* weights = nullptr;  // a copy of the engine, whose weights count; null: the engine's own
 };
 
 // UserError INGOT-U316 if the run was cancelled, INGOT-U317 if its deadline has passed.
