@@ -8,6 +8,7 @@
 
 #include "loops/kernel.h"
 #include "loops/rewrite.h"
+#include "ops/generate.h"
 #include "ops/ops.h"
 #include "ops/select.h"
 #include "ops/step.h"
@@ -122,6 +123,11 @@ Promoted promote(const Node& node, bool (*is_promoted)(DType), DType to) {
     TensorType type{operand->type.dtype, operand->type.shape, {}};
     if (is_promoted(type.dtype)) type.dtype = to;
     operands.push_back(result.graph.add_input("x", type));
+  }
+  if (node.op == &ops::full && is_promoted(node.results[0]->type.dtype)) {
+    auto full = node.attributes<ops::Full>();
+    full.dtype = to;
+    result.node = result.graph.call(ops::full, {}, full)->producer;
   }
   if (operands.empty()) return result;
   try {

@@ -71,6 +71,7 @@ class NoisyNode {
         node.op == &ops::mean || node.op == &ops::average_pool || node.op == &ops::adaptive_average_pool;
     for (size_t i = 0; i < node.operands.size() && node.op->traits.has(Trait::kContraction); ++i)
       multiplies_bf16_ |= node.has_operand(i) && node.operand_type(i).dtype == DType::kBF16;
+    rounds_weights_ = multiplies_bf16_ && node.op == &ops::attention;
     doubles_ = promote(node, is_below_f64, DType::kF64);
   }
 
@@ -79,7 +80,8 @@ class NoisyNode {
     Random& random = trial.random;
     const int number = trial.number;
     if (!rounds_) {
-      const bool stays_wide = halves_.node != nullptr && has_wide(operands);
+      const bool is_wide_number = operands.empty() && keeps_wide(number);  // until it is stored
+      const bool stays_wide = halves_.node != nullptr && (has_wide(operands) || is_wide_number);
       std::vector<Tensor> results = evaluate_promoted(stays_wide ? *halves_.node : node_, operands, symbols);
       const bool narrows = node_.op == &ops::convert && is_half(results[0].dtype) && !keeps_rounding_;
       if (narrows && keeps_wide(number)) {
@@ -97,7 +99,9 @@ class NoisyNode {
     for (size_t i = 0; i < operands.size() && !elementwise_; ++i) {
       if (operands[i] == nullptr || !is_floating(operands[i]->dtype)) continue;
       Tensor& copy = moved.emplace_back(converted(*operands[i], wide.operand_type(i).dtype));
-      add_noise(copy, random, noise_of(copy.dtype), nullptr);
+      // Attention rounds the weights of values to bf16, as torch does.
+      const bool is_weighted = rounds_weights_ && i == 2 && !keeps_wide(number);
+      add_noise(copy, random, is_weighted ? 0x1p-9 : noise_of(copy.dtype), nullptr);
       const bool is_flushed = multiplies_bf16_ && node_.operand_type(i).dtype == DType::kBF16;
       if (is_flushed && number == kFlushed) flush_to_zero(copy, kLeastNormal);
       used[i] = &copy;
@@ -298,7 +302,7 @@ class NoisyNode {
   const Node& node_;
   bool rounds_, keeps_rounding_, elementwise_ = false, has_tail_ = false, has_logarithm_ = false,
                                  multiplies_ = false, averages_ = false, is_power_ = false, hides_ = false,
-                                 multiplies_bf16_ = false;
+                                 multiplies_bf16_ = false, rounds_weights_ = false;
   Promoted halves_, doubles_;
 };
 
