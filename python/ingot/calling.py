@@ -14,7 +14,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ingot.errors import UserError
+from ingot.errors import UserError, kind_of
 
 Tree = tuple[str | None, Any, list]  # (type, context, children)
 
@@ -91,6 +91,20 @@ def _items(kind: str, context: Any, children: list, value: Any, path: str) -> li
             advice="export and build the model again with this value",
         )
     return [(f".{i}", leaf) for i, leaf in enumerate(leaves)]
+
+
+def check_value(name: str, fixed: Any, value: Any) -> None:
+    """UserError INGOT-U308 unless an argument that is not a tensor has the value that the build fixed."""
+    if value is fixed or (
+        not hasattr(value, "shape") and (value == fixed or (value != value and fixed != fixed))
+    ):
+        return
+    shown = repr(value) if isinstance(value, (bool, int, float, complex, str, type(None))) else kind_of(value)
+    raise UserError(
+        f"argument {name} was {fixed!r} when the model was exported and cannot be {shown} now",
+        code="INGOT-U308",
+        advice="export and build the model again with this value",
+    )
 
 
 def _fields(value: Any, kind: str, context: Any) -> tuple[list, str]:

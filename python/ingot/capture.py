@@ -133,7 +133,7 @@ class Capture:
         low, high = (_bound(bounds.lower), _bound(bounds.upper)) if bounds is not None else (0, _LARGEST)
         hint = compat.sizes_seen(environment).get(symbol)
         # torch traces with 2 or more; sizes that stay symbolic are valid for 1 too.
-        low = 1 if low == 2 else low if compat.is_unbacked(environment, symbol) else max(low, 0)
+        low = 1 if low == 2 else low
         self.ranges[name] = (low, high)
         self.builder.symbol(name, low, high, int(hint) if hint is not None else -1)
 

@@ -269,11 +269,6 @@ def is_data_dependent(value: Any) -> bool:
     )
 
 
-def is_unbacked(environment: Any, symbol: Any) -> bool:
-    """Whether a symbol is a number that only a run knows."""
-    return bool(environment.is_unbacked_symint(symbol))
-
-
 def range_of(environment: Any, symbol: Any) -> list[int | None]:
     """The least and the largest value of a ShapeEnv's symbol; None: without an end."""
     bounds = environment.var_to_range.get(symbol)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import operator
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,12 +14,14 @@ import torch
 from torch.fx import GraphModule
 
 from ingot import _core
+from ingot.calling import check_value
 from ingot.capture import Capture, Input
-from ingot.errors import UserError
+from ingot.errors import UserError, kind_of
 from ingot.guards import compile_guard, names_in, python_text
 from ingot.kinds import InputRole
 
 _LARGEST = 2**63 - 1
+_VARYING = (torch.Tensor, torch.SymInt, torch.SymBool, torch.SymFloat)
 Sizes = dict[str, int]  # of the symbols
 
 
@@ -34,6 +37,15 @@ class _Argument:
 
     def __str__(self) -> str:
         return f"{str(self.dtype).removeprefix('torch.')}[{','.join(self.texts)}]"
+
+    def tensor_of(self, arguments: Sequence[Any]) -> torch.Tensor:
+        value = arguments[self.position]
+        if isinstance(value, torch.Tensor):
+            return value
+        raise UserError(
+            f"input '{self.name}' is {kind_of(value)}, but a module that torch runs in part takes a tensor",
+            code="INGOT-U309",
+        )
 
     def refuse(self, code: str, dim: int, cause: str) -> UserError:
         return UserError(f"dim {dim} of input '{self.name}' ({self}) {cause}", code=code)
@@ -58,6 +70,7 @@ class Conditions:
     ranges: Mapping[str, tuple[int, int]]
     places: dict[str, str]  # symbol -> "x.shape[0]"
     numbers: dict[int, str]  # position of an argument that is a symbol
+    fixed: dict[int, tuple[str, Any]]  # position of an argument that the build fixed: its name and value
     conditions: list[_Condition] = field(default_factory=list)
     rows: list[dict[str, str]] = field(default_factory=list)  # of the conditions, as engines list them
     _known: set[tuple] = field(default_factory=set)
@@ -66,7 +79,7 @@ class Conditions:
     def of(module: GraphModule, inputs: Sequence[Input], capture: Capture) -> Conditions:
         """`capture`: of the whole module."""
         placeholders = [node for node in module.graph.nodes if node.op == "placeholder"]
-        arguments, places, numbers = [], {}, {}
+        arguments, places, numbers, fixed = [], {}, {}, {}
         for position, (node, given) in enumerate(zip(placeholders, inputs, strict=True)):
             example = node.meta.get("val")
             if given.kind != InputRole.USER:
@@ -74,13 +87,15 @@ class Conditions:
             if isinstance(example, torch.SymInt) and str(example.node.expr) in capture.ranges:
                 numbers[position] = str(example.node.expr)
                 places.setdefault(numbers[position], given.name or node.name)
+            if not isinstance(example, _VARYING):
+                fixed[position] = given.name or node.name, given.literal
             if isinstance(example, torch.Tensor):
                 argument = _argument(position, given.name or node.name, example)
                 arguments.append(argument)
                 for dim, size in enumerate(argument.sizes):
                     if isinstance(size, str):
                         places.setdefault(size, f"{argument.name}.shape[{dim}]")
-        return Conditions(arguments, capture.ranges, places, numbers)
+        return Conditions(arguments, capture.ranges, places, numbers, fixed)
 
     def add(self, engine: _core.Engine, names: Mapping[str, str]) -> None:
         """Those of an engine whose symbols are the module's; conditions on symbols that no argument has stay with the engine.
@@ -111,15 +126,24 @@ class Conditions:
             if all(symbol in names for symbol in names_in(row["over_symbols"])):
                 self._add({**row, "over_symbols": _renamed(row["over_symbols"], names)})
 
+    @property
+    def number_names(self) -> list[str]:
+        """The arguments that are integers, which calls choose."""
+        return [self.places[symbol] for symbol in self.numbers.values()]
+
     def check(self, arguments: Sequence[Any]) -> None:
         """`arguments`: the flat inputs of the module. UserError for the first invalid one."""
-        key = tuple(
-            [(arguments[each.position].shape, arguments[each.position].dtype) for each in self.arguments]
-            + [arguments[position] for position in self.numbers]
-        )
+        for position, (name, value) in self.fixed.items():
+            check_value(name, value, arguments[position])
+        numbers = {
+            symbol: self._number(symbol, arguments[position]) for position, symbol in self.numbers.items()
+        }
+        tensors = [each.tensor_of(arguments) for each in self.arguments]
+        shapes = [(tensor.shape, tensor.dtype) for tensor in tensors]
+        key = (*shapes, *numbers.values())
         if key in self._known:
             return
-        sizes = self._bind(arguments)
+        sizes = self._bind(arguments, numbers)
         for condition in self.conditions:
             if not condition.holds(sizes):
                 raise self._refusal(condition, sizes)
@@ -127,8 +151,17 @@ class Conditions:
             self._known.clear()
         self._known.add(key)
 
-    def _bind(self, arguments: Sequence[Any]) -> Sizes:
-        sizes = {symbol: int(arguments[position]) for position, symbol in self.numbers.items()}
+    def _number(self, symbol: str, value: Any) -> int:
+        try:
+            return operator.index(value)
+        except TypeError:
+            raise UserError(
+                f"argument {self.places[symbol]} is {kind_of(value)}, but the model takes an integer",
+                code="INGOT-U308",
+            ) from None
+
+    def _bind(self, arguments: Sequence[Any], numbers: Sizes) -> Sizes:
+        sizes = dict(numbers)
         for each in self.arguments:
             self._bind_one(each, arguments[each.position], sizes)
         for each in self.arguments:

@@ -204,13 +204,9 @@ class Engine:
         if len(flat) != len(self._inputs):
             raise UserError(f"expected {len(self._inputs)} arguments, got {len(flat)}", code="INGOT-U300")
         for position, (value, slot) in enumerate(zip(flat, self._inputs, strict=True)):
-            if slot.is_value and value != slot.value:
+            if slot.is_value:
                 name = self._names[position] if position < len(self._names) else str(position)
-                raise UserError(
-                    f"argument {name} was {slot.value!r} when the model was exported and cannot be {value!r} now",
-                    code="INGOT-U308",
-                    advice="export and build the model again with this value",
-                )
+                calling.check_value(name, slot.value, value)
         return [value for value, slot in zip(flat, self._inputs, strict=True) if slot.is_tensor]
 
     @property

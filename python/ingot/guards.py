@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+from torch.utils import _pytree
 
 from ingot import _core, compat
 from ingot.errors import UnsupportedError, UserError
@@ -86,7 +87,7 @@ class _Condition:
 
 
 class Guards:
-    """The guards of a program that torch runs in part: checked once per new shape, before anything runs."""
+    """The guards of a program that torch runs in part: checked once per new shapes and numbers, before anything runs."""
 
     def __init__(self, rows: Sequence[Mapping[str, str]]) -> None:
         self.names: list[str] = []  # of the positional arguments
@@ -95,6 +96,9 @@ class Guards:
             _Condition(compile_guard(row["guard"]), row["condition"] or row["guard"], row["source"])
             for row in rows
         ]
+        self._reads_layouts = any(
+            method in row["guard"] for row in rows for method in (".stride(", ".storage_offset(")
+        )
         self._known: set[tuple] = set()
 
     @staticmethod
@@ -117,9 +121,8 @@ class Guards:
 
     def check(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
         """UserError for the first guard that these arguments break."""
-        leaves = torch.utils._pytree.tree_leaves((args, dict(kwargs)))
-        sizes = tuple(tuple(leaf.shape) if isinstance(leaf, torch.Tensor) else () for leaf in leaves)
-        if sizes in self._known:
+        known = tuple(self._key(leaf) for leaf in _pytree.tree_leaves((args, dict(kwargs))))
+        if known in self._known:
             return
         inputs = self._by_name(args, kwargs)
         for condition in self._conditions:
@@ -132,7 +135,14 @@ class Guards:
                 )
         if len(self._known) > 1000:
             self._known.clear()
-        self._known.add(sizes)
+        self._known.add(known)
+
+    def _key(self, leaf: Any) -> Any:
+        """All that a guard may read of an argument."""
+        if isinstance(leaf, torch.Tensor):
+            layout = (leaf.stride(), leaf.storage_offset()) if self._reads_layouts else ()
+            return (leaf.shape, *layout)
+        return leaf if isinstance(leaf, (int, float)) else None
 
     def _by_name(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """The arguments by the names that guards use; torch calls those of `*rest` rest_0, rest_1 ..., but guards rest[0] ..."""
@@ -200,7 +210,18 @@ def _evaluate(node: ast.AST, inputs: Mapping[str, Any]) -> Any:
         key = _evaluate(node.slice, inputs)
         is_arguments = isinstance(node.value, ast.Name) and node.value.id == "L"
         return inputs[key] if is_arguments else _evaluate(node.value, inputs)[key]
+    if isinstance(node, ast.Attribute):
+        return _field(node, inputs)
     raise UserError(f"the guard contains {ast.dump(node)[:80]}, which is not supported", code="INGOT-U312")
+
+
+def _field(node: ast.Attribute, inputs: Mapping[str, Any]) -> Any:
+    """Of a named tuple, or an object of a class that is registered with pytree: those are arguments whose fields are arguments."""
+    owner = _evaluate(node.value, inputs)
+    is_tree = type(owner) in _pytree.SUPPORTED_NODES or _pytree.is_namedtuple_class(type(owner))
+    if is_tree and not node.attr.startswith("_"):
+        return getattr(owner, node.attr)
+    raise UserError(f"the guard reads {ast.unparse(node)[:80]}, which is not supported", code="INGOT-U312")
 
 
 def _compare(node: ast.Compare, inputs: Mapping[str, Any]) -> Any:

@@ -159,9 +159,25 @@ def examples(arguments: Any, device: torch.device | None = None) -> Any:
 
 def dynamic_shapes(arguments: Any) -> Any:
     """torch.export's description of the dynamic axes: the same tree with {axis: Dim}, or None, for each leaf."""
-    return _pytree.tree_map(
-        lambda value: (value.dynamic_dims() or None) if isinstance(value, Input) else None, arguments
+    return shape_tree(
+        arguments, lambda value: (value.dynamic_dims() or None) if isinstance(value, Input) else None
     )
+
+
+def shape_tree(arguments: Any, describe: Callable[[Any], Any]) -> Any:
+    """`describe` of each leaf, in the form of torch.export's `dynamic_shapes`: classes that were registered with pytree are
+    replaced by what they flatten to."""
+
+    def of(value: Any) -> Any:
+        node = _pytree.SUPPORTED_NODES.get(type(value))
+        return describe(value) if node is None else shape_tree(node.flatten_fn(value)[0], describe)
+
+    return _pytree.tree_map(of, arguments, is_leaf=_is_no_container)
+
+
+def _is_no_container(value: Any) -> bool:
+    kind = type(value)
+    return kind not in _pytree.BUILTIN_TYPES and not _pytree.is_namedtuple_class(kind)
 
 
 def narrowed(

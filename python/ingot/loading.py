@@ -155,6 +155,7 @@ def _conditions(graph: GraphModule, inputs: Sequence[Input]) -> Conditions:
     """The sizes and dtypes that the program accepts."""
     capture = _Sizes()
     for node in [node for node in graph.graph.nodes if node.op == "placeholder"]:
-        for size in getattr(node.meta.get("val"), "shape", ()):
+        example = node.meta.get("val")
+        for size in [example] if isinstance(example, torch.SymInt) else getattr(example, "shape", ()):
             capture.dim(size)
     return Conditions.of(graph, inputs, capture)

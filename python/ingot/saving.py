@@ -17,6 +17,7 @@ import torch
 from ingot import _core, compat, run_op
 from ingot.engine import MEMORY, Engine, choice
 from ingot.errors import UnsupportedError, UserError, kind_of
+from ingot.inputs import shape_tree
 from ingot.loading import RECORD, module_of
 from ingot.module import CompiledModule, mutated_names, positional_names
 from ingot.running import PartEngine
@@ -276,24 +277,21 @@ def _record(module: CompiledModule, carrier: _Carrier) -> dict[str, Any]:
 
 def _dynamic_shapes(program: torch.export.ExportedProgram, args: Any, kwargs: Any) -> list[Any]:
     """The dynamic dims of a program's arguments, one tree per argument, in the form that torch.export takes."""
-    leaves, spec = torch.utils._pytree.tree_flatten((args, kwargs))
     placeholders = {node.name: node for node in program.graph.nodes if node.op == "placeholder"}
-    names = [spec.arg.name for spec in program.graph_signature.input_specs if spec.kind.name == "USER_INPUT"]
-    shapes = []
-    for leaf, name in zip(leaves, names, strict=True):
-        example = placeholders[name].meta.get("val") if name in placeholders else None
+    names = iter(s.arg.name for s in program.graph_signature.input_specs if s.kind.name == "USER_INPUT")
+
+    def describe(leaf: Any) -> Any:
+        node = placeholders.get(next(names))
+        example = None if node is None else node.meta.get("val")
+        if isinstance(example, torch.SymInt):
+            return torch.export.Dim.AUTO
         if not isinstance(leaf, torch.Tensor) or not isinstance(example, torch.Tensor):
-            shapes.append(None)
-            continue
-        shapes.append(
-            {
-                axis: torch.export.Dim.AUTO
-                for axis, size in enumerate(example.shape)
-                if not isinstance(size, int)
-            }
-        )
-    rebuilt_args, rebuilt_kwargs = torch.utils._pytree.tree_unflatten(shapes, spec)
-    return [*rebuilt_args, *rebuilt_kwargs.values()]
+            return None
+        sizes = enumerate(example.shape)
+        return {axis: torch.export.Dim.AUTO for axis, size in sizes if not isinstance(size, int)}
+
+    shapes_of_args, shapes_of_kwargs = shape_tree((args, kwargs), describe)
+    return [*shapes_of_args, *shapes_of_kwargs.values()]
 
 
 class _PartEngineCall(torch.nn.Module):

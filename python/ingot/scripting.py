@@ -79,7 +79,15 @@ def _tensors(value: Any) -> list[torch.Tensor]:
 
 
 def as_script(module: CompiledModule, program: Callable[[], bytes]) -> torch.jit.ScriptModule:
-    """UnsupportedError INGOT-N009 for arguments and results that TorchScript has no type for."""
+    """UnsupportedError INGOT-N009 for arguments and results that TorchScript has no type for, and numbers that may differ per call."""
+    conditions = module.compiled.conditions
+    if conditions is not None and conditions.numbers:
+        names = ", ".join(conditions.number_names)
+        raise UnsupportedError(
+            f"the arguments of a TorchScript file are tensors, and {names} is an integer that calls choose",
+            code="INGOT-N009",
+            advice='save the module with output_format="exported_program", or build it with a fixed value',
+        )
     scripted = _Scripted(module, program)
     inputs = tuple(scripted.values[name] for name in scripted.names)
     try:

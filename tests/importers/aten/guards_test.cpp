@@ -16,7 +16,7 @@ using testing::IsEmpty;
 
 Dim symbol(const char* name) { return Dim::symbol(name); }
 
-// x: [S, 4], y: [T, 4], xs[0]: [U], all symbols of 0 or more.
+// x: [S, 4], y: [T, 4], xs[0]: [U], pair.left: [V], pair.pairs['a'].right: [W], all symbols of 0 or more.
 Program program_of(std::vector<std::string> guards = {}) {
   Program program;
   const auto add = [&](const std::string& name, std::vector<Dim> shape) {
@@ -27,7 +27,9 @@ Program program_of(std::vector<std::string> guards = {}) {
   add("x", {symbol("S"), 4});
   add("y", {symbol("T"), 4});
   add("xs_0", {symbol("U")});
-  for (const char* name : {"S", "T", "U"}) program.graph.symbols[name].range = {0, 64};
+  add("pair_left", {symbol("V")});
+  add("pair_pairs_a_right", {symbol("W")});
+  for (const char* name : {"S", "T", "U", "V", "W"}) program.graph.symbols[name].range = {0, 64};
   program.guards = std::move(guards);
   return program;
 }
@@ -40,6 +42,7 @@ TEST(Guards, ReadTorchsConditions) {
       {"L['y'].size()[0]*L['x'].size()[0] > 20", "20 < S*T"},
       {"L['x'].size()[0] >= L['y'].size()[0]", "T <= S"},
       {"L['xs'][0].size()[0] != L['x'].size()[1]", "U != 4"},
+      {"L['pair'].left.size()[0] == L['pair'].pairs['a'].right.shape[0]", "V == W"},
       {"2 <= L['x'].size()[0] <= 16", "2 <= S & S <= 16"},
       {"not (L['x'].size()[0] == 3 or L['x'].size()[0] < 2)", "S != 3 & 2 <= S"},
       {"math.trunc(0.5*torch.sym_float(L['x'].size()[0])) == 16", "floordiv(S, 2) == 16"},
@@ -52,12 +55,28 @@ TEST(Guards, ReadTorchsConditions) {
 }
 
 TEST(Guards, ThatEnginesCannotCheckAreToldApart) {
-  for (const char* text :
-       {"math.trunc(torch.sym_float(L['x'].size()[0]) ** 0.5) == 2", "L['x'].stride()[0] == 4",
-        "L['x'].storage_offset() == 0", "L['z'].size()[0] == 4", "L['x'].size()[2] == 4", "L['n'] == 5",
-        "L['x'].size()[0] % 0 == 1", "s99 == 4", "f(L['x'].size()[0]) == 4", "L['x'].size()[0]", "", "(",
-        "L[", "L['x'].size()[0] == ", "L['x'].size()[99999999999999999999] == 1", "1 if True else 2",
-        "9223372036854775807 * 2 == L['x'].size()[0]"})
+  for (const char* text : {"math.trunc(torch.sym_float(L['x'].size()[0]) ** 0.5) == 2",
+                           "L['x'].stride()[0] == 4",
+                           "L['x'].storage_offset() == 0",
+                           "L['pair'].left.stride()[0] == 1",
+                           "L['pair'].other.size()[0] == 1",
+                           "L['pair'].size()[0] == 1",
+                           "L['pair']..left.size()[0] == 1",
+                           "L['pair'].",
+                           "L['z'].size()[0] == 4",
+                           "L['x'].size()[2] == 4",
+                           "L['n'] == 5",
+                           "L['x'].size()[0] % 0 == 1",
+                           "s99 == 4",
+                           "f(L['x'].size()[0]) == 4",
+                           "L['x'].size()[0]",
+                           "",
+                           "(",
+                           "L[",
+                           "L['x'].size()[0] == ",
+                           "L['x'].size()[99999999999999999999] == 1",
+                           "1 if True else 2",
+                           "9223372036854775807 * 2 == L['x'].size()[0]"})
     EXPECT_THROW(condition(text), UnsupportedError) << text;
   EXPECT_THROW(condition(std::string(5000, '(')), UnsupportedError);
   EXPECT_THROW(condition(std::string(5000, '-') + "1 == 1"), UnsupportedError);

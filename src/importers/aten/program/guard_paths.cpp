@@ -29,6 +29,16 @@ std::string_view take_key(std::string_view& rest) {
   return key;
 }
 
+// .name, of a named tuple or a class that is registered with pytree; "" if a call or nothing is next.
+std::string_view take_field(std::string_view& rest) {
+  if (!rest.starts_with('.')) return {};
+  const auto end = std::find_if_not(rest.begin() + 1, rest.end(), is_word);
+  const std::string_view field = rest.substr(1, static_cast<size_t>(end - rest.begin()) - 1);
+  if (rest.substr(field.size() + 1).starts_with('(')) return {};
+  rest.remove_prefix(field.size() + 1);
+  return field;
+}
+
 // torch joins the keys of a path, keeping only letters and digits.
 void append_key(std::string& name, std::string_view key) {
   if (!name.empty()) name += '_';
@@ -63,7 +73,8 @@ GuardPath read_guard_path(std::string_view& rest) {
         path.axis = number;
       break;
     }
-    const std::string_view key = take_key(rest);
+    std::string_view key = take_key(rest);
+    if (key.empty()) key = take_field(rest);
     if (key.empty()) break;
     append_key(path.input, key);
   }

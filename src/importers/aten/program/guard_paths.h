@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The paths that guards use for sizes of inputs: L['xs'][0].size()[1].
+// The paths that guards use for sizes of inputs: L['xs'][0].size()[1], L['pair'].left.size()[0].
 #pragma once
 
 #include <optional>
