@@ -8,6 +8,7 @@
 #include "bindings.h"
 #include "build_calls.h"
 #include "cache_store.h"
+#include "gil.h"
 #include "ingot/build.h"
 #include "session.h"
 
@@ -24,9 +25,9 @@ struct Judging {
 int32_t judge_engine(void* user, ingot_engine* engine) {
   EngineHandle owned(engine);
   auto& judging = *static_cast<Judging*>(user);
-  const nb::gil_scoped_acquire gil;
+  const HeldGil gil;
   try {
-    const nb::object answer = judging.judge(nb::cast(Session(std::move(owned))));
+    const nb::object answer = ask_gil([&] { return judging.judge(nb::cast(Session(std::move(owned)))); });
     return nb::cast<bool>(answer) ? 1 : 0;
   } catch (...) {  // exceptions must not cross the C API
     judging.failure = std::current_exception();
@@ -49,7 +50,7 @@ std::string bisect_pt2(const std::string& path, const nb::dict& options, const n
   ingot_text* report = nullptr;
   ingot_status* status = nullptr;
   {
-    const nb::gil_scoped_release no_gil;
+    const ReleasedGil no_gil;
     status = ingot_bisect_pt2(path.c_str(), &build_options, &judge_engine, &judging, &report);
   }
   if (judging.progress.interrupted) {

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "gil.h"
+
 namespace ingot::python {
 
 BoundWeights::BoundWeights(nb::object engine, const nb::list& rows, WeightCheck check,
@@ -71,7 +73,7 @@ void BoundWeights::refit_changed(const Arguments& arguments, size_t first) {
   if (contents_.is_none()) return;
   nb::list bound;
   for (const size_t i : seen) bound.append(nb::make_tuple(i, weights_[i].tensor()));
-  const nb::object others = contents_.attr("changed")(bound);
+  const nb::object others = ask_gil([&] { return contents_.attr("changed")(bound); });
   if (others.is_none()) return;
   for (const nb::handle each : others) forget_one(nb::cast<size_t>(each));
   refit_seen(arguments, 0);
@@ -83,7 +85,8 @@ std::vector<size_t> BoundWeights::refit_seen(const Arguments& arguments, size_t 
   try {
     const nb::object values = take_changed(arguments, first, seen, changed);
     // As when the engine was built, it has the weights where the model has them.
-    if (values.is_valid()) engine_.attr("refit")(values, nb::arg("partial") = true, nb::arg("keep") = true);
+    if (values.is_valid())
+      ask_gil([&] { engine_.attr("refit")(values, nb::arg("partial") = true, nb::arg("keep") = true); });
   } catch (...) {
     for (const size_t i : changed) forget_one(i);
     throw;

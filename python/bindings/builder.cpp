@@ -10,6 +10,7 @@
 #include "build_calls.h"
 #include "cache_session.h"
 #include "cache_store.h"
+#include "gil.h"
 #include "ingot/build.h"
 #include "session.h"
 
@@ -28,7 +29,7 @@ std::vector<const char*> pointers(const std::vector<std::string>& texts) {
 }
 
 void drop_object(void* object) {
-  const nb::gil_scoped_acquire gil;
+  const HeldGil gil;
   Py_DECREF(static_cast<PyObject*>(object));
 }
 
@@ -180,7 +181,7 @@ class Builder {
     ingot_text* json = nullptr;
     ingot_status* status = nullptr;
     {
-      const nb::gil_scoped_release no_gil;
+      const ReleasedGil no_gil;
       status = ask(handle_.get(), &build_options, &json);
     }
     check(status);
@@ -211,7 +212,7 @@ class Builder {
     ingot_text* report = nullptr;
     ingot_status* status = nullptr;
     {
-      const nb::gil_scoped_release no_gil;
+      const ReleasedGil no_gil;
       status = start(build_options, &engine, &report);
     }
     if (state.interrupted) {

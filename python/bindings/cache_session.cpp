@@ -4,6 +4,7 @@
 #include <nanobind/stl/string.h>
 
 #include "bindings.h"
+#include "gil.h"
 
 namespace ingot::python {
 namespace {
@@ -26,8 +27,7 @@ CacheSession::CacheSession(uint64_t cache_bytes) {
 // `session` is None for the cache of the process.
 void bind_cache_session(nb::module_& module) {
   nb::class_<CacheSession>(module, "CacheSession").def(nb::init<uint64_t>(), nb::arg("cache_bytes"));
-  module.def("cache_wait", &ingot_cache_wait, nb::arg("milliseconds"),
-             nb::call_guard<nb::gil_scoped_release>());
+  module.def("cache_wait", &ingot_cache_wait, nb::arg("milliseconds"), nb::call_guard<ReleasedGil>());
   module.def("cache_stats", &cache_stats, nb::arg("session").none());
   module.def(
       "cache_clear", [](CacheSession* session) { check(ingot_cache_clear(handle_of(session))); },

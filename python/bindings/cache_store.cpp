@@ -4,6 +4,8 @@
 #include <string_view>
 #include <utility>
 
+#include "gil.h"
+
 namespace ingot::python {
 namespace nb = nanobind;
 namespace {
@@ -17,9 +19,9 @@ int32_t fail(ingot_receive receive, void* receiver, const std::exception& error)
 // 0, or 1 after `receive` got the exception's text.
 template <typename Call>
 int32_t call_cache(ingot_receive receive, void* receiver, Call&& call) {
-  const nb::gil_scoped_acquire gil;
+  const HeldGil gil;
   try {
-    call();
+    ask_gil(call);
     return 0;
   } catch (const nb::python_error& error) {
     const bool is_interrupt = error.matches(PyExc_KeyboardInterrupt);

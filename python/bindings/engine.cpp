@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // ingot._core.Engine: files, signatures, weights, runs.
 #include "bindings.h"
+#include "gil.h"
 #include "group.h"
 #include "session.h"
 #include "tensor_file.h"
@@ -32,7 +33,7 @@ Session load(const std::string& path, int verify, int trust, int memory, int thr
 }
 
 void release_object(void* object) {
-  const nb::gil_scoped_acquire gil;
+  const HeldGil gil;
   Py_DECREF(static_cast<PyObject*>(object));
 }
 
@@ -98,7 +99,7 @@ void refit(Session& session, nb::dict values, bool partial, bool keep, const std
   ingot_status* status = nullptr;
   const auto engine = session.hold();
   {
-    const nb::gil_scoped_release no_gil;
+    const ReleasedGil no_gil;
     status = ingot_engine_refit(engine.get(), tensors.size(), pointers.data(), tensors.data(), &options);
   }
   check(status);
@@ -123,7 +124,7 @@ void refit_from_files(Session& session, const std::vector<TensorFile*>& files, b
   ingot_status* status = nullptr;
   const auto engine = session.hold();
   {
-    const nb::gil_scoped_release no_gil;
+    const ReleasedGil no_gil;
     status = ingot_engine_refit(engine.get(), tensors.size(), names.data(), tensors.data(), &options);
   }
   check(status);
@@ -149,7 +150,7 @@ void save(const Session& session, const std::string& path) {
   ingot_status* status = nullptr;
   const auto engine = session.hold();
   {
-    const nb::gil_scoped_release no_gil;
+    const ReleasedGil no_gil;
     status = ingot_engine_save(engine.get(), path.c_str());
   }
   check(status);
@@ -198,7 +199,7 @@ void set_weight_budget(Session& session, const std::string& budget) {
   ingot_status* status = nullptr;
   const auto engine = session.hold();
   {
-    const nb::gil_scoped_release no_gil;
+    const ReleasedGil no_gil;
     status = ingot_engine_set_weight_budget(engine.get(), budget.c_str());
   }
   check(status);

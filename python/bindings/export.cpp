@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "bindings.h"
+#include "gil.h"
 #include "ingot/build.h"
 #include "session.h"
 #include "status.h"
@@ -39,7 +40,7 @@ nb::bytes export_file(const std::string& path, const std::string& stage, const n
   ingot_text* onnx = nullptr;
   ingot_status* status = nullptr;
   {
-    const nb::gil_scoped_release no_gil;
+    const ReleasedGil no_gil;
     status = ingot_export_onnx(path.c_str(), stage.c_str(), &given, &onnx);
   }
   check(status);

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "bindings.h"
+#include "gil.h"
 #include "ingot/ingot.h"
 #include "status.h"
 
@@ -17,7 +18,7 @@ class FileWriter {
     ingot_file* file = nullptr;
     ingot_status* status = nullptr;
     {
-      const nb::gil_scoped_release no_gil;  // a pipe waits for its reader, which may be a thread of Python
+      const ReleasedGil no_gil;  // a pipe waits for its reader, which may be a thread of Python
       status = ingot_file_create(path.c_str(), &file);
     }
     check(status);
@@ -30,7 +31,7 @@ class FileWriter {
     if (PyObject_GetBuffer(bytes.ptr(), &view, PyBUF_SIMPLE) != 0) throw nb::python_error();
     ingot_status* status = nullptr;
     {
-      const nb::gil_scoped_release no_gil;
+      const ReleasedGil no_gil;
       status = ingot_file_write(file_.get(), view.buf, static_cast<size_t>(view.len));
     }
     const auto size = static_cast<size_t>(view.len);
@@ -42,7 +43,7 @@ class FileWriter {
   void finish() {
     ingot_status* status = nullptr;
     {
-      const nb::gil_scoped_release no_gil;
+      const ReleasedGil no_gil;
       status = ingot_file_finish(file_.get());
     }
     check(status);

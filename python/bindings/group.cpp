@@ -5,6 +5,7 @@
 #include <nanobind/stl/string.h>
 
 #include "bindings.h"
+#include "gil.h"
 #include "status.h"
 
 namespace ingot::python {
@@ -54,7 +55,7 @@ Group::Group(const std::string& address, int rank, int size, const std::string& 
   ingot_group* group = nullptr;
   ingot_status* status = nullptr;
   {
-    const nanobind::gil_scoped_release no_gil;
+    const ReleasedGil no_gil;
     status = ingot_group_join(&options, &group);
   }
   check(status);
@@ -70,7 +71,7 @@ void bind_group(nanobind::module_& module) {
       });
   nb::class_<GroupWork>(module, "GroupWork")
       .def(nb::init<const Group&>(), nb::arg("group"))
-      .def("end", &GroupWork::end, nb::call_guard<nb::gil_scoped_release>());
+      .def("end", &GroupWork::end, nb::call_guard<ReleasedGil>());
   nb::class_<Group>(module, "Group")
       .def(
           "__init__",

@@ -15,6 +15,7 @@
 #include "arguments.h"
 #include "bindings.h"
 #include "bound_weights.h"
+#include "gil.h"
 #include "session.h"
 #include "torch_tensors.h"
 #include "turn.h"
@@ -50,7 +51,8 @@ class Runner {
   Runner copy(const nb::dict& memo) const {
     Runner twin = *this;
     const std::shared_ptr<BoundWeights> last = bounds_.front();
-    twin.engine_ = nb::module_::import_("copy").attr("deepcopy")(engine_, memo);
+    twin.engine_ =
+        ask_gil([&]() -> nb::object { return nb::module_::import_("copy").attr("deepcopy")(engine_, memo); });
     twin.session_ = nb::cast<Session*>(twin.engine_);
     if (!is_main(*last)) twin.engine_.attr("take_weights")(last->engine());
     twin.bounds_ = {std::make_shared<BoundWeights>(*last, twin.engine_)};

@@ -5,6 +5,8 @@
 #include <cstring>
 #include <utility>
 
+#include "gil.h"
+
 namespace ingot::python {
 namespace {
 
@@ -17,12 +19,13 @@ struct Outputs {
 
 // Called by the runtime without the GIL; exceptions are raised after the run has returned.
 void* allocate_output(void* user, size_t index, int32_t dtype, int32_t rank, const int64_t* shape, size_t) {
-  const nb::gil_scoped_acquire gil;
+  const HeldGil gil;
   auto& outputs = *static_cast<Outputs*>(user);
   try {
     void* data = nullptr;
     outputs.arrays.resize(std::max(outputs.arrays.size(), index + 1));
-    outputs.arrays[index] = allocate_array(outputs.like, dtype, rank, shape, outputs.gpu, &data);
+    outputs.arrays[index] =
+        ask_gil([&] { return allocate_array(outputs.like, dtype, rank, shape, outputs.gpu, &data); });
     static std::byte nothing;  // empty tensors may have no memory
     return data != nullptr ? data : &nothing;
   } catch (...) {
@@ -56,7 +59,7 @@ ContextHandle Session::acquire() {
     ContextHandle context = std::move(idle_.back());
     idle_.pop_back();
     if (ingot_context_is_usable(context.get()) != 0) return context;  // else a group of ranks has failed
-    const nb::gil_scoped_release no_gil;                              // its end may wait for the device
+    const ReleasedGil no_gil;                                         // its end may wait for the device
     context.context.reset();
   }
   ingot_context* context = nullptr;
@@ -71,7 +74,7 @@ ContextHandle Session::acquire() {
                                       .group_count = groups.size()};
   ingot_status* status = nullptr;
   {
-    const nb::gil_scoped_release no_gil;  // may wait for other ranks
+    const ReleasedGil no_gil;  // may wait for other ranks
     status = ingot_context_create_with(engine.get(), &options, &context);
   }
   check(status);
@@ -83,7 +86,7 @@ void Session::set_groups(BoundGroups groups) {
   groups_ = std::make_shared<const BoundGroups>(std::move(groups));
   std::vector<ContextHandle> old;
   old.swap(idle_);
-  const nb::gil_scoped_release no_gil;
+  const ReleasedGil no_gil;
   for (ContextHandle& each : old) each.context.reset();
 }
 
@@ -139,7 +142,7 @@ nb::list Session::run(std::span<const nb::handle> inputs, nb::handle like, std::
                                   .weights = weights.get()};
   ingot_status* status = nullptr;
   {
-    const nb::gil_scoped_release no_gil;
+    const ReleasedGil no_gil;
     status = ingot_context_run_with(context.get(), tensors.size(), nullptr, tensors.data(), &options);
   }
   release(std::move(context));
@@ -181,7 +184,7 @@ void Session::set_profiling(bool on) {
 }
 
 void Session::observe(void* user, size_t step, const char* name, const ingot_tensor* value) {
-  const nb::gil_scoped_acquire gil;
+  const HeldGil gil;
   auto& observer = *static_cast<Observer*>(user);
   if (observer.failure) return;
   try {
@@ -191,7 +194,7 @@ void Session::observe(void* user, size_t step, const char* name, const ingot_ten
     size_t bytes = element_bytes(value->dtype);
     for (int32_t i = 0; i < value->rank; ++i) bytes *= static_cast<size_t>(value->shape[i]);
     if (bytes > 0) std::memcpy(data, value->data, bytes);
-    observer.callback(step, name, array);
+    ask_gil([&] { observer.callback(step, name, array); });
   } catch (...) {
     observer.failure = std::current_exception();
   }
@@ -258,7 +261,7 @@ Session Session::copy_to(int gpu) {
   ingot_status* status = nullptr;
   const auto own = engine_;
   {
-    const nb::gil_scoped_release no_gil;
+    const ReleasedGil no_gil;
     status = ingot_engine_copy_to(own.get(), gpu, &engine);
   }
   check(status);

@@ -4,6 +4,8 @@
 #include <nanobind/nanobind.h>
 #include <pthread.h>
 
+#include "gil.h"
+
 namespace ingot::python {
 namespace {
 
@@ -23,7 +25,7 @@ std::unique_lock<std::mutex> Turn::take() {
     mutex_ = std::make_unique<std::mutex>();
     forks_ = forks;
   }
-  const nanobind::gil_scoped_release no_gil;
+  const ReleasedGil no_gil;
   return std::unique_lock(*mutex_);
 }
 

@@ -10,6 +10,7 @@ import logging
 import os
 import sys
 import threading
+import time
 import weakref
 from collections.abc import Callable
 from typing import Protocol
@@ -20,6 +21,7 @@ _log = logging.getLogger("ingot")
 _LOWEST_PRIORITY = 19
 _PATIENCE_OF_FORK = 2.0  # seconds
 _PATIENCE_AT_EXIT = 30.0  # seconds until a build that is cancelled looks at its progress
+_PATIENCE_BESIDE = 1.0  # seconds until the threads beside it have ended
 
 
 class Job(Protocol):
@@ -42,6 +44,7 @@ class Worker:
         self._tasks: list[tuple[int, int, Callable[[], None]]] = []
         self._submitted = 0
         self._thread: threading.Thread | None = None
+        self._beside: weakref.WeakSet[threading.Thread] = weakref.WeakSet()
         self.is_stopped = False
 
     def watch(self, job: Job) -> None:
@@ -58,6 +61,12 @@ class Worker:
                 thread = threading.Thread(target=self._run, name="ingot-staged", daemon=True)
                 thread.start()
                 self._thread = thread
+
+    def start_beside(self, name: str, task: Callable[[], None]) -> None:
+        """A thread for what waits for others; it has to end soon once its job has lost its thread."""
+        thread = threading.Thread(target=task, name=name, daemon=True)
+        self._beside.add(thread)
+        thread.start()
 
     def _run(self) -> None:
         _lower_priority()
@@ -82,6 +91,9 @@ class Worker:
             job.lose_thread("the process ends")
         if thread is not None and thread is not threading.current_thread():
             thread.join(_PATIENCE_AT_EXIT)
+        end = time.monotonic() + _PATIENCE_BESIDE
+        for beside in list(self._beside):  # after the thread that starts them
+            beside.join(max(0.0, end - time.monotonic()))
 
     def forget_threads(self) -> None:
         """In a forked child."""

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from ingot import ranks
+from ingot import background, ranks
 from ingot.errors import DeviceError
 from ingot.rank_agreement import RankAgreement
 from ingot.reporting import Report
@@ -21,7 +21,6 @@ from ingot.traffic import Quiet, StoppedError
 
 _log = logging.getLogger("ingot")
 _LOOK_S = 1e-3
-_PATIENCE_AT_EXIT = 1.0  # seconds until the other ranks are told
 
 
 class StagedRanks(Staged):
@@ -41,7 +40,6 @@ class StagedRanks(Staged):
         self._barrier: int | None = None  # the call that may not begin yet
         self._is_unwanted = False  # from the next exchange on
         self._has_met = False
-        self._settling: threading.Thread | None = None
 
     def start(self, owner: Any, report: Report, own_weights: bool) -> None:
         self._agreement = RankAgreement(self._group_names())
@@ -92,11 +90,6 @@ class StagedRanks(Staged):
                 return
         super().stop(reason)
 
-    def lose_thread(self, reason: str) -> None:
-        super().lose_thread(reason)
-        if self._settling is not None:
-            self._settling.join(_PATIENCE_AT_EXIT)
-
     # ---- in the background ----
     def _finish(self, reason: str) -> None:
         with self._line:
@@ -114,8 +107,7 @@ class StagedRanks(Staged):
         agreement = self._agreement
         if agreement is not None:
             settle = functools.partial(self._settle, stage, built, agreement)
-            self._settling = threading.Thread(target=settle, name="ingot-staged-ranks", daemon=True)
-            self._settling.start()
+            background.WORKER.start_beside("ingot-staged-ranks", settle)
 
     def _settle(self, stage: Stage, built: Prepared | None, agreement: RankAgreement) -> None:
         if built is None and not self.is_finished:
