@@ -53,14 +53,11 @@ std::string bisect_pt2(const std::string& path, const nb::dict& options, const n
     const ReleasedGil no_gil;
     status = ingot_bisect_pt2(path.c_str(), &build_options, &judge_engine, &judging, &report);
   }
-  if (judging.progress.interrupted) {
+  for (const std::exception_ptr& failure : {judging.progress.failure, judging.failure}) {
+    if (!failure) continue;
     ingot_status_free(status);
-    PyErr_SetNone(PyExc_KeyboardInterrupt);
-    throw nb::python_error();
-  }
-  if (judging.failure) {
-    ingot_status_free(status);
-    std::rethrow_exception(judging.failure);
+    ingot_text_free(report);
+    std::rethrow_exception(failure);
   }
   check(status);
   return take_text(report);

@@ -10,17 +10,18 @@ namespace ingot::python {
 int32_t report_progress(void* user, const char* phase, size_t done, size_t total, double remaining) {
   const HeldGil gil;
   auto& state = *static_cast<ProgressState*>(user);
-  if (ask_gil([] { return PyErr_CheckSignals(); }) != 0) {
-    PyErr_Clear();
-    state.interrupted = true;
-    return 0;
-  }
-  if (state.callback.is_none()) return 1;
   try {
-    const nb::object answer = ask_gil([&] { return state.callback(phase, done, total, remaining); });
-    return answer.is_none() || nb::cast<bool>(answer) ? 1 : 0;
-  } catch (nb::python_error& error) {
-    error.discard_as_unraisable("ingot progress callback");
+    // Ctrl-C, or what another handler raised.
+    if (ask_gil([] { return PyErr_CheckSignals(); }) != 0) throw nb::python_error();
+    if (state.callback.is_none()) return 1;
+    const int proceeds = ask_gil([&] {
+      const nb::object answer = state.callback(phase, done, total, remaining);
+      return answer.is_none() ? 1 : PyObject_IsTrue(answer.ptr());
+    });
+    if (proceeds < 0) throw nb::python_error();
+    return proceeds;
+  } catch (...) {  // exceptions must not cross the C API
+    state.failure = std::current_exception();
     return 0;
   }
 }

@@ -4,6 +4,7 @@
 
 #include <nanobind/nanobind.h>
 
+#include <exception>
 #include <string>
 #include <vector>
 
@@ -54,7 +55,7 @@ struct Options {
 struct ProgressState {
   nb::object callback;
   nb::object quiet = nb::none();  // quiet(waits) of ingot_quiet; None: nothing else runs
-  bool interrupted = false;       // Ctrl-C: the cancelled build raises KeyboardInterrupt
+  std::exception_ptr failure;  // raised by the callback or a signal's handler: the cancelled call raises it
 };
 
 // An ingot_progress and an ingot_quiet; `user`: a ProgressState.

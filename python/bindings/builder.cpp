@@ -215,13 +215,14 @@ class Builder {
       const ReleasedGil no_gil;
       status = start(build_options, &engine, &report);
     }
-    if (state.interrupted) {
+    EngineHandle built(engine);
+    if (state.failure) {
       ingot_status_free(status);
-      PyErr_SetNone(PyExc_KeyboardInterrupt);
-      throw nb::python_error();
+      ingot_text_free(report);
+      std::rethrow_exception(state.failure);
     }
     check(status);
-    return nb::make_tuple(nb::cast(Session(EngineHandle(engine))), take_text(report));
+    return nb::make_tuple(nb::cast(Session(std::move(built))), take_text(report));
   }
 
  private:

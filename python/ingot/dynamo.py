@@ -70,7 +70,8 @@ def compile(
         positional, keywords = one_program.agree_on_ranges(exported_program, positional, keywords)
     names = [str(name) for name in exported_program.graph_signature.user_inputs]
     in_spec = exported_program.call_spec.in_spec
-    settings.add_profiles(profiles(in_spec, names, tensor_inputs(exported_program), positional, keywords))
+    arguments, tensors = argument_names(exported_program), tensor_inputs(exported_program)
+    settings.add_profiles(profiles(in_spec, arguments, names, tensors, positional, keywords))
     warn_of_training(exported_program)
     program, graph = importable(exported_program)
     return _compile(program, graph, settings, None if program is exported_program else exported_program)

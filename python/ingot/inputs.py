@@ -34,6 +34,10 @@ class Input:
         name: str = "",
     ) -> None:
         if shape is not None:
+            if any(each is not None for each in (min_shape, opt_shape, max_shape)):
+                raise UserError(
+                    "an Input has a shape, or min_shape, opt_shape and max_shape, not both", code="INGOT-U006"
+                )
             min_shape = opt_shape = max_shape = shape
         if min_shape is None or max_shape is None:
             raise UserError("an Input requires a shape, or min_shape and max_shape", code="INGOT-U006")
@@ -45,6 +49,8 @@ class Input:
                 f"the dtype of an Input must be a torch.dtype, such as torch.float32, not {dtype!r}",
                 code="INGOT-U006",
             )
+        if not isinstance(name, str):
+            raise UserError(f"the name of an Input must be a text, not {name!r}", code="INGOT-U006")
         self.dtype = dtype
         self.name = name
         ordered = zip(self.min_shape, self.opt_shape, self.max_shape, strict=False)
@@ -116,11 +122,26 @@ _PLAIN = (bool, int, float, complex, str, type(None), torch.dtype, torch.device)
 def place(
     parameters: Sequence[str], positional: Sequence[Any], keywords: Mapping[str, Any]
 ) -> tuple[tuple, dict[str, Any]]:
-    """Arguments of a call: inputs that name a parameter are passed by keyword, all others by position."""
-    named = {
-        value.name: value for value in positional if isinstance(value, Input) and value.name in parameters
-    }
-    others = [value for value in positional if not (isinstance(value, Input) and value.name in named)]
+    """Arguments of a call: inputs that name a parameter are passed by keyword, all others by position.
+
+    UserError INGOT-U300 for a name that is not a parameter's, and for one that two inputs have.
+    """
+    named: dict[str, Any] = {}
+    others = []
+    for value in positional:
+        name = value.name if isinstance(value, Input) else ""
+        if not name:
+            others.append(value)
+        elif name not in parameters:
+            raise UserError(
+                f"an Input is for the argument {name}, which the model does not have",
+                code="INGOT-U300",
+                advice=f"its arguments are {', '.join(parameters)}; leave the name out for inputs by position",
+            )
+        elif name in named or name in keywords:
+            raise UserError(f"the model's argument {name} is given twice", code="INGOT-U300")
+        else:
+            named[name] = value
     args = []
     for parameter in parameters:
         if parameter in named:
@@ -212,6 +233,7 @@ def _range(program: torch.export.ExportedProgram, size: int | torch.SymInt) -> t
 
 def profiles(
     spec: Any,
+    arguments: Sequence[str],
     names: Sequence[str],
     tensors: Collection[str],
     positional: Sequence[Any],
@@ -219,14 +241,18 @@ def profiles(
 ) -> list[str]:
     """Values of the compiler's `shapes` option for the Inputs among these arguments.
 
-    spec: the tree of a program's (args, kwargs); names: of its flat inputs, `tensors` of those that are tensors.
+    spec: the tree of a program's (args, kwargs); arguments: their names, as far as they are known; names: of the flat inputs,
+    `tensors` of those that are tensors.
     Trailing arguments may be left out.
     """
     by_position, by_keyword = spec.children()
     slots = dict(enumerate(by_position.children())) | dict(
         zip(by_keyword.context or [], by_keyword.children(), strict=True)
     )
-    given = dict(enumerate(positional)) | dict(keywords)
+    if arguments:  # torch kept their names
+        positional, keywords = place(arguments, positional, keywords)
+    positions = {name: position for position, name in enumerate(arguments[: len(by_position.children())])}
+    given = dict(enumerate(positional)) | {positions.get(key, key): value for key, value in keywords.items()}
     unknown = [str(key) for key in given if key not in slots]
     if unknown:
         raise UserError(

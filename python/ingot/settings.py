@@ -27,7 +27,7 @@ _OWN = {
     "fallback": '"unsupported": torch runs what engines cannot; "fastest": and partitions that it is measured to run faster',
     "custom_engine_cache": "an object with save(key, bytes) and load(key), asked after memory and disk",
     "metadata": "strings by key that each engine stores, see Engine.metadata",
-    "progress": "called as progress(phase, done, total, remaining_seconds); returning False cancels",
+    "progress": "called as progress(phase, done, total, remaining_seconds); returning False cancels, and what it raises ends the build",
 }
 
 _CHOICES = {

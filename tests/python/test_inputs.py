@@ -120,6 +120,36 @@ def test_named_inputs_go_to_their_parameter(tmp_path: Path) -> None:
     assert_accurate(engine(a, b), a - b.sum(), a.double() - b.double().sum())
 
 
+def test_named_inputs_of_a_program_go_to_their_argument() -> None:
+    rows = {"first": {0: torch.export.Dim("rows", max=64)}, "second": {0: torch.export.Dim("more", max=64)}}
+    program = torch.export.export(Difference(), (torch.randn(3, 4), torch.randn(4, 4)), dynamic_shapes=rows)
+    first = ingot.Input(min_shape=(1, 4), opt_shape=(3, 4), max_shape=(5, 4), name="first")
+    second = ingot.Input(min_shape=(1, 4), opt_shape=(3, 4), max_shape=(9, 4), name="second")
+    for inputs in ([second, first], [first, second], [second]):
+        ports = ingot.dynamo.compile(program, inputs=inputs).engine.inputs
+        assert ports[1].ranges[0] == (1, 9)
+        assert ports[0].ranges[0] == ((1, 5) if first in inputs else (1, 64))
+
+
+@pytest.mark.parametrize(
+    ("names", "says"),
+    [
+        (["frist", "second"], "INGOT-U300.*the argument frist.*\n.*its arguments are first, second"),
+        (["second", "second"], "INGOT-U300.*second is given twice"),
+        (["first", 3], "INGOT-U006.*the name of an Input must be a text, not 3"),
+    ],
+)
+def test_names_that_inputs_cannot_have(names: list, says: str) -> None:
+    for model in (Difference(), torch.export.export(Difference(), (torch.ones(3), torch.ones(3)))):
+        with pytest.raises(ingot.UserError, match=says):
+            ingot.compile(model, inputs=[ingot.Input((3,), name=name) for name in names])
+
+
+def test_an_input_has_one_shape_or_a_range() -> None:
+    with pytest.raises(ingot.UserError, match="INGOT-U006.*not both"):
+        ingot.Input((3, 4), min_shape=(1, 4))
+
+
 @pytest.mark.parametrize(
     ("inputs", "says"),
     [
