@@ -108,12 +108,12 @@ def test_saved_modules_take_other_integers(tmp_path: Path) -> None:
 def test_integers_of_other_kinds_are_refused(tmp_path: Path) -> None:
     for module in _forms(_chosen(lambda x, k: x * k), tmp_path):
         for value in (2.5, "3", None, [3]):
-            with pytest.raises(ingot.UserError, match="INGOT-U308.*argument count is|INGOT-U300"):
+            with pytest.raises(ingot.UserError, match=r"INGOT-U308.*argument count is|INGOT-U300"):
                 module(torch.randn(9), value)
 
 
 def test_torchscript_does_not_fix_an_integer(tmp_path: Path) -> None:
-    with pytest.raises(ingot.UnsupportedError, match="INGOT-N009.*count is an integer"):
+    with pytest.raises(ingot.UnsupportedError, match=r"INGOT-N009.*count is an integer"):
         ingot.save(_chosen(lambda x, k: x * k), str(tmp_path / "model.pt"), output_format="torchscript")
 
 
@@ -203,5 +203,5 @@ def test_objects_with_named_fields(is_dynamic: bool, options: dict[str, Any], tm
         if is_dynamic:
             args, kwargs = _rows(4)
             args[0].right = torch.randn(5, 3)
-            with pytest.raises(ingot.UserError, match="INGOT-U3(04|12)"):
+            with pytest.raises(ingot.UserError, match=r"INGOT-U3(04|12)"):
                 module(*args, **kwargs)

@@ -18,13 +18,13 @@ X = torch.randn(4, 16)
 HYBRID = {"torch_executed_ops": ["aten.tanh"], "min_block_size": 1}
 
 
-class _Stop(Exception):
+class _StoppedError(Exception):
     pass
 
 
 class _Undecided:
     def __bool__(self) -> bool:
-        raise _Stop
+        raise _StoppedError
 
 
 def _model() -> nn.Module:
@@ -56,7 +56,7 @@ def _ways(folder: Path) -> list[Callable[..., Any]]:
     ]
 
 
-@pytest.mark.parametrize("kind", [_Stop, ValueError, SystemExit, KeyboardInterrupt])
+@pytest.mark.parametrize("kind", [_StoppedError, ValueError, SystemExit, KeyboardInterrupt])
 def test_exceptions_of_the_callback_end_the_build(kind: type[BaseException], tmp_path: Path) -> None:
     def stop(*_: Any) -> None:
         raise kind("enough")
@@ -68,7 +68,7 @@ def test_exceptions_of_the_callback_end_the_build(kind: type[BaseException], tmp
 
 def test_a_callback_that_cannot_say_whether_to_go_on(tmp_path: Path) -> None:
     for way in _ways(tmp_path):
-        with pytest.raises(_Stop):
+        with pytest.raises(_StoppedError):
             way(progress=lambda *_: _Undecided(), reuse_cached_engines=False)
 
 
@@ -92,12 +92,12 @@ def test_builds_end_with_what_is_false(answer: Any) -> None:
 
 def test_what_a_handler_raises_ends_the_build(tmp_path: Path) -> None:
     def alarm(*_: Any) -> None:
-        raise _Stop
+        raise _StoppedError
 
     before = signal.signal(signal.SIGALRM, alarm)
     try:
         for way in _ways(tmp_path):
-            with pytest.raises(_Stop):
+            with pytest.raises(_StoppedError):
                 way(progress=lambda *_: signal.raise_signal(signal.SIGALRM), reuse_cached_engines=False)
     finally:
         signal.signal(signal.SIGALRM, before)
