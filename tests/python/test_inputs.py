@@ -146,7 +146,7 @@ def test_names_that_inputs_cannot_have(names: list, says: str) -> None:
 
 
 def test_an_input_has_one_shape_or_a_range() -> None:
-    with pytest.raises(ingot.UserError, match="INGOT-U006.*not both"):
+    with pytest.raises(ingot.UserError, match=r"INGOT-U006.*not both"):
         ingot.Input((3, 4), min_shape=(1, 4))
 
 
