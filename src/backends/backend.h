@@ -89,6 +89,8 @@ class Backend {
   virtual ~Backend() = default;
   virtual std::string_view name() const = 0;
   virtual std::string_view generator() const = 0;  // the code generator and its version: part of keys
+  // ", NAME VERSION" for each library here that steps of the target may call: part of keys of engines.
+  virtual std::string libraries(const Target&) const { return {}; }
   // The canonical form of a device name; "": the device of this machine, or the most common one. UserError if
   // there is no such device.
   virtual std::string device(std::string_view words) const = 0;

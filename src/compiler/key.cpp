@@ -41,10 +41,10 @@ std::string describe_mutated_inputs(const aten::Imported& model, const Canonical
   return text;
 }
 
-std::string generators(const EngineBackends& backends) {
+std::string generators(const EngineBackends& backends, const Target& target) {
   std::string text(backends.own().backend->generator());
   if (const BackendTarget* host = backends.host()) text += fmt::format(" and {}", host->backend->generator());
-  return text;
+  return text + backends.own().backend->libraries(target);
 }
 
 std::string describe_conditions(const std::vector<SizeCheck>& checks) {
@@ -61,7 +61,7 @@ std::string engine_key(const aten::Imported& model, const CanonicalGraph& canoni
                        std::string_view tactics) {
   return fmt::format("ingot {}, engine format {}, sources {}\ntarget {}, code by {}\nweights {}\n",
                      INGOT_VERSION, kEngineFormatVersion, kFingerprint, options.target.text(),
-                     generators(backends),
+                     generators(backends, options.target),
                      options.immutable_weights       ? "immutable"
                      : options.keep_original_weights ? "original"
                                                      : "prepared") +

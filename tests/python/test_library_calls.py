@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -65,6 +66,26 @@ def test_builds_without_the_library_take_other_tactics(
     other = machine.build(tmp_path, library=False)
     assert all("cuBLASLt" not in kernel and ": " in kernel for kernel in machine.kernels(other))
     assert machine.run("run", other, library=False).returncode == 0
+
+
+def test_versions_decide_whether_an_engine_is_found(machine: Machine, engine: Path, tmp_path: Path) -> None:
+    """Where tactics are timed; below level 4 no step calls a library."""
+
+    def is_found(level: int, **library: Any) -> bool:
+        done = machine.run(
+            "build", engine.parent / "model.pt2", "-o", tmp_path / "model.ingot", "--device", "cuda:sm_90a", "--json",
+            "--engine-cache-dir", tmp_path / "cache", "--optimization-level", str(level), **library
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)["is_from_cache"]
+
+    while not is_found(4, version=130100):  # the timings of earlier builds decide too
+        pass
+    others = ({"version": 120901}, {"library": False})
+    assert [is_found(4, **library) for library in others] == [False, False]
+    libraries = ({"version": 130100}, *others)
+    assert [is_found(4, **library) for library in libraries] == [True] * 3
+    assert [is_found(3, **library) for library in libraries] == [False, True, True]
 
 
 def test_builds_where_the_library_does_not_start_take_other_tactics(

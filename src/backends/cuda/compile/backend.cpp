@@ -151,7 +151,7 @@ FusionAnswer may_keep_moments(const Node& root) {
 // Whether cuDNN is expected to compute it: with groups of channels, or windows of three dims, where Ingot has
 // plain loops. Of one channel per group its kernels take nothing in.
 bool is_for_library(const Node& node, const Target& target) {
-  if (!may_call_cudnn(target) || !suits_library(node) || library_version(kCudnn) == 0) return false;
+  if (!suits_library(node) || library_version(kCudnn, target) == 0) return false;
   const int64_t groups = node.attributes<ops::Convolution>().groups;
   const bool has_groups = groups > 1 && node.operand_type(1).shape[1] != Dim(1);
   return has_groups || (groups == 1 && node.operand_type(0).rank() == 5);
@@ -172,6 +172,13 @@ class CudaBackend final : public Backend {
     static const std::string name =
         fmt::format("NVRTC {}, sources {}", shared_nvrtc().version(), kFingerprint);
     return name;
+  }
+  std::string libraries(const Target& target) const override {
+    std::string text;
+    for (const Library* library : kLibraries)
+      if (const int64_t version = library_version(*library, target); version != 0)
+        text += fmt::format(", {} {}", library->files.name, version);
+    return text;
   }
   Place place() const override { return {Place::Kind::kDevice, 0}; }
 

@@ -19,6 +19,11 @@ int64_t library_version(const Library& library) {
   return version;
 }
 
+int64_t library_version(const Library& library, const Target& target) {
+  const bool is_exact = &library != &kCudnn || target.numerics == Target::Numerics::kFast;
+  return target.times_tactics() && is_exact ? library_version(library) : 0;
+}
+
 LoweredKernel library_kernel(const Library& library, const Node& node, std::string_view architecture,
                              Launch launch) {
   const auto& constants = launch.constants;

@@ -11,6 +11,9 @@ namespace ingot::core::cuda {
 
 // The version of the library here, opened at the first use; 0: there is none, or it is too old.
 int64_t library_version(const Library& library);
+// The same, and 0 if no tactic of the target calls it: libraries are timed, not predicted, and cuDNN's
+// convolutions lose infinities and NaN or spread them.
+int64_t library_version(const Library& library, const Target& target);
 
 // `launch` as a way to compute `node`.
 LoweredKernel library_kernel(const Library& library, const Node& node, std::string_view architecture,

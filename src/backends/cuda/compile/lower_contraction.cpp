@@ -29,13 +29,9 @@ Twin twin_of(const Members& members, const RegionKernel& epilogue) {
 
 }  // namespace
 
-bool may_call_cudnn(const Target& target) {
-  return target.times_tactics() && target.numerics == Target::Numerics::kFast;
-}
-
 void add_library_convolutions(LoweredStep& step, const Node& convolution, const RegionKernel& epilogue,
                               std::span<const Value* const> arguments, const Target& target) {
-  const int64_t version = may_call_cudnn(target) ? library_version(kCudnn) : 0;
+  const int64_t version = library_version(kCudnn, target);
   if (version == 0) return;
   const LibraryConvolutionSite site{.node = convolution,
                                     .epilogue = epilogue.kernel,
@@ -106,7 +102,7 @@ LoweredStep lower_contraction(const Members& all, const Node& contraction, const
     add_library_convolutions(step, contraction, epilogue, arguments, target);
     return step;
   }
-  const int64_t version = target.times_tactics() ? library_version(kCublasLt) : 0;
+  const int64_t version = library_version(kCublasLt, target);
   if (version == 0 || prologue || twin) return step;
   for (LoweredKernel& kernel :
        library_products(site, epilogue.kernel, step.arguments.size(), version, library_choices(target)))

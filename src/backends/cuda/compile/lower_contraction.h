@@ -8,9 +8,6 @@
 
 namespace ingot::core::cuda {
 
-// Whether cuDNN's convolutions, which lose infinities and NaN or spread them, are candidates.
-bool may_call_cudnn(const Target& target);
-
 // Adds the ways of cuDNN to compute a step with a convolution. `epilogue` as for kernel templates;
 // `arguments` are the step's.
 void add_library_convolutions(LoweredStep& step, const Node& convolution, const RegionKernel& epilogue,
