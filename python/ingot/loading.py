@@ -105,6 +105,9 @@ def _take_engine(
 ) -> _core.Engine:
     """Opens the engine of the node, and replaces the node by a call of it."""
     arguments, blob, _ = node.args
+    unused = [user for user in node.users if not user.users]
+    for user in unused:  # among them the tensor that `ingot::run` returns for an engine without results
+        graph.graph.erase_node(user)
     placeholders = [each for each in graph.graph.nodes if each.op == "placeholder"]
     core = _core.Engine.load_memory(
         inputs[placeholders.index(blob)].data, without_weights=without_weights, gpu=gpu

@@ -2,7 +2,7 @@
 """The operators of engines inside torch programs, also in saved ones.
 
 ingot::run(Tensor[] inputs, Tensor engine, str meta) -> Tensor[]: `engine` holds the bytes of an engine file (uint8), `meta` is JSON
-with the dims of inputs and outputs, so that shapes are known without opening the engine.
+with the dims of inputs and outputs, so that shapes are known without opening the engine, and the ranges of sizes that a run finds.
 
 ingot::run_program(Tensor[] inputs, Tensor program) -> Tensor[]: `program` holds the bytes of a .pt2 of `ingot.save`, for TorchScript of a
 program that torch runs in part. Inputs and results are the tensors among the program's arguments and results, in order.
@@ -23,8 +23,14 @@ import torch
 from torch.utils import _pytree
 
 from ingot import _core, compat, ranks
-from ingot.capture import TORCH_DTYPES
+from ingot.capture import DTYPES, TORCH_DTYPES
 from ingot.errors import UserError
+
+_LARGEST = 2**63 - 1
+_NOTHING = [
+    DTYPES[torch.float32],
+    ["0"],
+]  # of engines without results: torch cannot read files with nodes that have none
 
 _library = torch.library.Library("ingot", "DEF")
 _library.define("run(Tensor[] inputs, Tensor engine, str meta) -> Tensor[]")
@@ -36,12 +42,29 @@ _opened: dict[int, tuple[Any, Any]] = {}
 
 def meta_of(engine: _core.Engine) -> str:
     inputs = [list(dims) for _, _, dims, _ in engine.inputs()]
-    outputs = [[dtype, list(dims)] for _, dtype, dims, _ in engine.outputs()]
+    outputs = [[dtype, list(dims)] for _, dtype, dims, _ in engine.outputs()] or [_NOTHING]
     meta: dict[str, Any] = {"inputs": inputs, "outputs": outputs}
+    if found := _found_sizes(engine):
+        meta["found"] = found
     if engine.group_names():
         symbols = json.loads(engine.inspect())["main"]["symbols"]
         meta["ranks"] = {name: known["by_rank"] for name, known in symbols.items() if "by_rank" in known}
     return json.dumps(meta)
+
+
+def _found_sizes(engine: _core.Engine) -> dict[str, tuple[int, int]]:
+    """The dims of outputs that only a run knows, with their ranges: symbols, and expressions of symbols that are not such a dim."""
+    bound = set().union(*(_symbols_of(dim) for _, _, dims, _ in engine.inputs() for dim in dims))
+    ranges = {
+        dim: span for _, _, dims, spans in engine.outputs() for dim, span in zip(dims, spans, strict=True)
+    }
+    symbols = {dim for dim in ranges if dim.isidentifier()}
+    return {dim: span for dim, span in ranges.items() if _symbols_of(dim) - bound - (symbols - {dim})}
+
+
+def _symbols_of(dim: str) -> set[str]:
+    parts = ast.walk(ast.parse(dim, mode="eval"))
+    return {part.id for part in parts if isinstance(part, ast.Name)} - set(_FUNCTIONS)
 
 
 def _opened_from(blob: torch.Tensor, load: Callable[[torch.Tensor], Any]) -> Any:
@@ -57,7 +80,7 @@ def _opened_from(blob: torch.Tensor, load: Callable[[torch.Tensor], Any]) -> Any
 
 @torch.library.impl(_library, "run", "CPU")
 def _run(inputs: list[torch.Tensor], engine: torch.Tensor, meta: str) -> list[torch.Tensor]:
-    return _opened_from(engine, _core.Engine.load_memory).run(inputs)
+    return _opened_from(engine, _core.Engine.load_memory).run(inputs) or [torch.empty(0)]
 
 
 @torch.library.impl(_library, "run_program", "CPU")
@@ -86,9 +109,11 @@ def _run_fake(inputs: list[torch.Tensor], engine: torch.Tensor, meta: str) -> li
         for size, dim in zip(tensor.shape, dims, strict=True):
             if dim.isidentifier():
                 sizes.setdefault(dim, size)
+    for dim, (low, high) in known.get("found", {}).items():
+        sizes[dim] = torch.library.get_ctx().new_dynamic_size(min=low, max=None if high == _LARGEST else high)
     outputs = []
     for dtype, dims in known["outputs"]:
-        shape = [evaluate_dim(dim, sizes) for dim in dims]
+        shape = [sizes[dim] if dim in sizes else evaluate_dim(dim, sizes) for dim in dims]
         outputs.append(inputs[0].new_empty(shape, dtype=TORCH_DTYPES[dtype]) if inputs else
                        torch.empty(shape, dtype=TORCH_DTYPES[dtype]))  # fmt: skip
     return outputs

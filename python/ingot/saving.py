@@ -19,7 +19,7 @@ from ingot.engine import MEMORY, Engine, choice
 from ingot.errors import UnsupportedError, UserError, kind_of
 from ingot.inputs import shape_tree
 from ingot.loading import RECORD, module_of
-from ingot.module import CompiledModule, mutated_names, positional_names
+from ingot.module import CompiledModule, mutated_names, positional_names, with_tuples
 from ingot.running import PartEngine
 from ingot.scripting import as_script
 from ingot.slots import signature_of, tensor_positions
@@ -301,10 +301,12 @@ class _PartEngineCall(torch.nn.Module):
         super().__init__()
         self.call = _EngineCall(part.engine)
         self.users = part.users
+        self.count = len(part.engine.outputs())
         self.results = part.results
 
     def forward(self, *arguments: Any) -> Any:
-        return self.results(list(self.call([arguments[position] for position in self.users])))
+        results = list(self.call([arguments[position] for position in self.users]))
+        return self.results(results[: self.count])
 
 
 class _HybridModule(_Carrier):
@@ -326,7 +328,7 @@ class _HybridModule(_Carrier):
                 setattr(self.parts, name, _PartEngineCall(child))
         self.guards = module.compiled.guards
         self.flatten = module.flat_arguments
-        self.rebuild = module.rebuild
+        self.result = with_tuples(module.program.call_spec.out_spec)
 
     def call_model(self, args: tuple, kwargs: dict[str, Any]) -> Any:
         if self.guards is not None:
@@ -338,7 +340,7 @@ class _HybridModule(_Carrier):
         results = list(results) if isinstance(results, (tuple, list)) else [results]
         for k, position in self.writes:
             arguments[position].copy_(results[k])
-        return self.rebuild([results[k] for k in self.returned])
+        return torch.utils._pytree.tree_unflatten([results[k] for k in self.returned], self.result)
 
 
 def _read_by_torch(graph: torch.fx.GraphModule) -> list[int]:
