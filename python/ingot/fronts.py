@@ -11,6 +11,7 @@ import torch
 
 from ingot import compat
 from ingot.errors import UserError, first_line, kind_of
+from ingot.file_kinds import FileKind, file_kind
 from ingot.torchscript.holder import ScriptedFunction, ScriptModel
 
 Traceable = torch.nn.Module | torch.export.ExportedProgram
@@ -67,10 +68,12 @@ def _opened(path: str) -> torch.jit.ScriptModule:
             f"cannot open '{path}': {cause}", code="INGOT-U120", advice="check the path and its permissions"
         ) from None
     except RuntimeError as error:
+        kind = file_kind(path)
+        cause = f"it is {kind.title}" if kind is not FileKind.SCRIPT else first_line(error)
         raise UserError(
-            f"'{path}' is not a file that torch.jit.load can read: {first_line(error)}",
+            f"'{path}' is not a file that torch.jit.load can read: {cause}",
             code="INGOT-U006",
-            advice="`ingot.build` takes a .pt2 of torch.export, `ingot.load` what `ingot.save` wrote",
+            advice=kind.advice,
         ) from error
 
 

@@ -8,7 +8,6 @@ import inspect
 import io
 import json
 import os
-import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -17,6 +16,7 @@ import torch
 from ingot import _core, compat, run_op
 from ingot.engine import MEMORY, Engine, choice
 from ingot.errors import UnsupportedError, UserError, kind_of
+from ingot.file_kinds import FileKind, file_kind
 from ingot.inputs import shape_tree
 from ingot.loading import RECORD, module_of
 from ingot.module import CompiledModule, mutated_names, positional_names, with_tuples
@@ -106,28 +106,23 @@ def load(path: str | os.PathLike[str], memory: str = "map", weights: Any = None)
     """
     choice("memory", memory, MEMORY)
     try:
-        with open(path, "rb") as file:
-            magic = file.read(4)
+        kind = file_kind(path)
     except OSError as error:
         raise UserError(
             f"cannot open '{os.fspath(path)}': {error.strerror}",
             code="INGOT-U120",
             advice="check the path and its permissions",
         ) from None
-    if magic != b"PK\x03\x04":
+    if kind in (FileKind.ENGINE, FileKind.OTHER):  # whose error says what is wrong with it
         return Engine.load(path, memory=memory, weights=weights)
+    if kind not in (FileKind.SCRIPT, FileKind.PROGRAM):
+        raise UserError(
+            f"'{os.fspath(path)}' is {kind.title}, and not what ingot.save writes",
+            code="INGOT-U501",
+            advice=kind.advice,
+        )
     with compat.without_own_deprecations(), open(path, "rb") as file:
-        return torch.jit.load(file) if _is_script(file) else load_program(file, weights)
-
-
-def _is_script(file: Any) -> bool:
-    """Whether an archive is TorchScript's."""
-    try:
-        names = zipfile.ZipFile(file).namelist()
-    except zipfile.BadZipFile:
-        names = []
-    file.seek(0)
-    return any(name.endswith("/constants.pkl") for name in names)
+        return torch.jit.load(file) if kind is FileKind.SCRIPT else load_program(file, weights)
 
 
 def pickled(module: CompiledModule) -> tuple:
