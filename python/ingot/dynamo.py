@@ -25,7 +25,7 @@ from ingot.kinds import InputRole, OutputRole
 from ingot.module import CompiledModule, argument_names, with_tuples
 from ingot.peer_options import without_peer_options
 from ingot.refitting import refit_module_weights as refit_module_weights
-from ingot.rewriting import rewritten
+from ingot.rewriting import rewritten, with_selects
 from ingot.settings import Settings, refuse_for_engines
 from ingot.training import warn_of_training
 from ingot.weight_names import place_of, tied_names, with_other_names
@@ -178,7 +178,7 @@ def functional(program: ExportedProgram) -> ExportedProgram:
             composites.without_copying_references(),
             composites.writes_as_copies(),
         ):
-            return program.run_decompositions(decompositions())
+            return with_selects(program).run_decompositions(decompositions())
     except Exception:  # torch 2.13: mutated constants that alias buffers, writes into tensors sized by data
         return program  # the importer reads the training dialect; what it lacks runs in torch
 
