@@ -140,11 +140,12 @@ void KernelBuilder::store_reduced(const Index& index, loops::Combine combine, co
 
 void KernelBuilder::store_scan(const Index& index, loops::Combine combine, const StageLoops& over,
                                Expr value) {
-  const bool is_floating_scan = is_floating(value->dtype);
+  const bool rounds =
+      is_floating(value->dtype) && (combine == loops::Combine::kAdd || combine == loops::Combine::kMultiply);
   store(index, value, over);
   loops::Stage& stage = kernel_.stages.back();
   // Rounding errors of running sums and products accumulate over the whole row.
-  if (is_floating_scan) stage.value = loops::convert(DType::kF64, std::move(value));
+  if (rounds) stage.value = loops::convert(DType::kF64, std::move(value));
   stage.combine = combine;
   stage.scan = true;
 }

@@ -29,6 +29,17 @@ Expr with_other_signs(const Expr& x) {
   return select(before_fourth(), unary(Unary::kNegate, x), unary(Unary::kAbsolute, x));
 }
 
+// As copysign: by the sign of what is moved, but that of NaN does not count.
+Expr by_own_sign(const Expr& x) {
+  const Expr negative = binary(Binary::kLess, bitcast(DType::kI32, x), integer_constant(DType::kI32, 0));
+  const Expr size = unary(Unary::kAbsolute, x), is_number = binary(Binary::kEqual, x, x);
+  return select(binary(Binary::kAnd, negative, is_number), constant(x->dtype, -2), size);
+}
+Expr without_nan(const Expr& x) {
+  const Expr is_nan = binary(Binary::kNotEqual, x, x);
+  return select(unary(Unary::kNot, is_nan), x, constant(x->dtype, 3));
+}
+
 Tensor halves(const std::vector<uint16_t>& bits, DType dtype) {
   Tensor tensor = make_tensor(dtype, {static_cast<int64_t>(bits.size())});
   std::ranges::copy(bits, reinterpret_cast<uint16_t*>(tensor.data.get()));
@@ -60,6 +71,8 @@ TEST(MoveBits, ComputesTheSame) {
   for (const DType dtype : {DType::kF16, DType::kBF16}) {
     expect_same_results(moving_kernel(dtype, padded), dtype);
     expect_same_results(moving_kernel(dtype, with_other_signs), dtype);
+    expect_same_results(moving_kernel(dtype, by_own_sign), dtype);
+    expect_same_results(moving_kernel(dtype, without_nan), dtype);
   }
 }
 

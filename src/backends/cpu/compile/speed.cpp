@@ -218,11 +218,6 @@ std::string sums_squares_in_f64(const Node& node, const Target&) {
   return std::ranges::find(axes, innermost) != axes.end() ? "squares of bf16 are summed in f64" : "";
 }
 
-std::string accumulates_rows(const Node& node, const Target&) {
-  const bool applies = node.op == &ops::cumulative_maximum || node.op == &ops::cumulative_minimum;
-  if (!applies || !is_innermost(node, node.attributes<ops::Axis>().axis)) return {};
-  return "running extremes along the innermost dim are computed one after the other";
-}
 std::string multiplies_rows_of_halves(const Node& node, const Target&) {
   if (node.op != &ops::cumulative_product || !makes_halves(node)) return {};
   if (!is_innermost(node, node.attributes<ops::Axis>().axis)) return {};
@@ -302,7 +297,6 @@ constexpr Row kRows[] = {
     {picks_halves, rate<1450>, rate<2350>},
     {joins_single_integers, rate<1330>, peer_rate_of_joined_integers},
     {sums_squares_in_f64, rate<7020>, rate<10350>},
-    {accumulates_rows, rate<240>, rate<710>},
     {multiplies_rows_of_halves, rate<295>, rate<440>},
     {sums_rows_of_bf16, rate<655>, rate<785>},
     {transforms<true>, rate<510>, rate<1080>},

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <bit>
+
 #include "tests/backends/cpu/compile/run_kernel.h"
 #include "tests/backends/cpu/compile/special_values.h"
 #include "tests/loops/kernels.h"
@@ -187,6 +189,18 @@ TEST(EmitKernel, Conversions) {
                   {.relative = 0, .low = from_floating || is_signed(from) ? -100.0 : 0.0, .high = 100});
     }
   }
+}
+
+// Ties, what is rounded up to infinity, denormals, and NaN whose upper half is that of infinity or all ones.
+TEST(EmitKernel, NarrowsToBFloat16) {
+  std::vector<float> values;
+  for (uint32_t upper = 0; upper < 0x10000; upper += upper % 0x80 == 0x7f ? 1 : 9) {
+    for (const uint32_t lower : {0u, 1u, 0x7fffu, 0x8000u, 0x8001u, 0xffffu})
+      values.push_back(std::bit_cast<float>(upper << 16 | lower));
+  }
+  const auto count = static_cast<int64_t>(values.size());
+  expect_same(convert_kernel(DType::kF32, DType::kBF16), {{"N", count}}, {.relative = 0},
+              {loops::test::tensor_of(values, {count})});
 }
 
 TEST(EmitKernel, SoftmaxAlongRows) {

@@ -41,12 +41,42 @@ bool StageEmitter::lanes_along_stage(const Scope& scope) const {
 void StageEmitter::scan(Scope& scope) {
   const Loops loops = stage_.loops;
   nest(loops.first(loops.size() - 1), scope, {}, [&](Scope& outer, const Values&) {
+    if (scans_along_lanes(outer)) {
+      enter(outer);
+      return along_lanes(loops.back(), outer, {identity(1)}, [&](Scope& point, const Values& carried, bool) {
+        llvm::Value* running = combine(carried[0], running_along_lanes(value_of(point), point.lanes));
+        finish(point, running);
+        const auto last = static_cast<uint64_t>(point.lanes - 1);
+        return Values{point.lanes == 1 ? running : builder_.CreateExtractElement(running, last)};
+      });
+    }
     return nest(loops.last(1), outer, {identity(outer.lanes)}, [&](Scope& point, const Values& carried) {
       llvm::Value* running = combine(carried[0], reduced(point));
       finish(point, running);
       return Values{running};
     });
   });
+}
+
+// Of floats only extremes: sums and products depend on their order, and lanes on what is fused.
+bool StageEmitter::scans_along_lanes(const Scope& scope) const {
+  const bool is_extreme =
+      stage_.combine == loops::Combine::kMaximum || stage_.combine == loops::Combine::kMinimum;
+  return lanes_along_stage(scope) && stage_.reduce.empty() &&
+         (is_extreme || !is_floating(stage_.value->dtype));
+}
+
+// Lane i of the result combines lanes 0 to i: in each step, with what `distance` lanes before have combined.
+llvm::Value* StageEmitter::running_along_lanes(llvm::Value* value, int lanes) {
+  if (lanes == 1) return value;
+  value = broadcast(builder_, value, lanes);
+  llvm::Value* start = identity(lanes);
+  for (int distance = 1; distance < lanes; distance *= 2) {
+    std::vector<int> moved;
+    for (int i = 0; i < lanes; ++i) moved.push_back(i + lanes - distance);
+    value = combine(builder_.CreateShuffleVector(start, value, moved), value);
+  }
+  return value;
 }
 
 // Serial loops around `body`, with values carried from point to point.
@@ -287,11 +317,12 @@ void StageEmitter::run_together(KernelFrame& frame, const LanePlan& plan, std::s
 llvm::Value* StageEmitter::combine(llvm::Value* a, llvm::Value* b) {
   Scope none;
   ScopeEmitter source(frame_, none);
-  const int lanes = a->getType()->isVectorTy()
-                        ? static_cast<int>(llvm::cast<llvm::FixedVectorType>(a->getType())->getNumElements())
-                        : 1;
-  return ExpressionEmitter(builder_, lanes, source)
-      .combine(binary_of(stage_.combine), stage_.value->dtype, a, broadcast(builder_, b, lanes));
+  const auto lanes_of = [](llvm::Value* value) {
+    const auto* type = llvm::dyn_cast<llvm::FixedVectorType>(value->getType());
+    return type == nullptr ? 1 : static_cast<int>(type->getNumElements());
+  };
+  return ExpressionEmitter(builder_, std::max(lanes_of(a), lanes_of(b)), source)
+      .combine(binary_of(stage_.combine), stage_.value->dtype, a, b);
 }
 
 // Combines halves until `lanes` are left.

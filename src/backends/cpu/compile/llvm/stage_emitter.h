@@ -46,6 +46,8 @@ class StageEmitter {
   void bind(Scope& scope, const std::set<std::string>& inner);
   void emit_binding(Scope& scope, const loops::Binding& binding);
   void scan(Scope& scope);
+  bool scans_along_lanes(const Scope& scope) const;
+  llvm::Value* running_along_lanes(llvm::Value* value, int lanes);
   void finish(Scope& scope, llvm::Value* value);
   llvm::Value* value_of(Scope& scope);
   llvm::Value* reduced(Scope& scope);
