@@ -66,7 +66,7 @@ class _Judge:
 
     def __init__(
         self,
-        inputs: Sequence[torch.Tensor],
+        inputs: Sequence[Any],
         is_wrong: Callable[[Outputs], bool] | None,
         reference: Sequence[torch.Tensor] | None,
         rtol: float,
@@ -78,7 +78,8 @@ class _Judge:
         self._builds = 0
 
     def __call__(self, built: _core.Engine) -> bool:
-        outputs = tuple(_pytree.tree_leaves(Engine(built)(*[value.clone() for value in self._inputs])))
+        inputs = _pytree.tree_map_only(torch.Tensor, torch.clone, tuple(self._inputs))
+        outputs = tuple(_pytree.tree_leaves(Engine(built)(*inputs)))
         self._builds += 1
         if self._is_wrong is not None:
             wrong = bool(self._is_wrong(outputs))
@@ -98,14 +99,14 @@ class _Judge:
         right = torch.as_tensor(right)
         if value.shape != right.shape:
             return False
-        return torch.allclose(
-            value.cpu().double(), right.cpu().double(), rtol=self._rtol, atol=self._atol, equal_nan=True
-        )
+        wide = torch.complex128 if value.is_complex() or right.is_complex() else torch.float64
+        near, far = value.cpu().to(wide), right.cpu().to(wide)
+        return torch.allclose(near, far, rtol=self._rtol, atol=self._atol, equal_nan=True)
 
 
 def bisect(
     model: torch.nn.Module | torch.export.ExportedProgram | str | os.PathLike[str],
-    inputs: Sequence[torch.Tensor],
+    inputs: Sequence[Any],
     *,
     is_wrong: Callable[[Outputs], bool] | None = None,
     reference: Sequence[torch.Tensor] | None = None,
@@ -115,7 +116,8 @@ def bisect(
 ) -> Culprit | None:
     """Finds the pass, then the node, that makes a result wrong; None if the result of all passes is right.
 
-    model: a module, an exported program or a .pt2 file, which has to become one engine. inputs: tensors on the host, by position.
+    model: a module, an exported program or a .pt2 file, which has to become one engine. inputs: tensors on the host, numbers,
+    None, and trees of these, by position.
     is_wrong: judges the outputs (a flat tuple of tensors) of a build. Without it, a result is wrong that differs from `reference`
     by more than atol + rtol * |value|. reference: the right outputs, such as those of eager in f64; default: those of the engine
     without optional passes. options: as for `ingot.build`; bisect_passes is the limit that the search stays below.

@@ -133,6 +133,8 @@ def profile(compiled: Any, *inputs: Any, runs: int = 50, **keywords: Any) -> Pro
     """
     if not isinstance(runs, int) or runs < 1:
         raise UserError(f"runs must be a positive number of calls, not {runs!r}", code="INGOT-U002")
+    if not callable(compiled):
+        _engines_of(compiled)  # whose error says what can be profiled
     for _ in range(3):  # compiles, and warms up
         compiled(*inputs, **keywords)
     engines = _engines_of(compiled)

@@ -143,3 +143,18 @@ def test_wrong_before_any_pass(model: nn.Module) -> None:
 def test_options_are_checked(model: nn.Module) -> None:
     with pytest.raises(ingot.UserError, match="optimisation"):
         ingot.bisect(model, [X], optimisation_level=3)
+
+
+class Trees(nn.Module):
+    def forward(self, pair: dict[str, torch.Tensor], count: int, bias: None) -> dict[str, torch.Tensor]:
+        left = torch.complex(pair["left"], pair["right"]) * count
+        return {"sum": left + 1.0, "size": (left.real * left.real + left.imag * left.imag).sqrt() + 1.0}
+
+
+def test_inputs_that_are_not_tensors_and_complex_results() -> None:
+    pair = {"left": torch.randn(3, 4), "right": torch.randn(3, 4)}
+    expected = Trees()(pair, 2, None)
+    outputs = [expected["sum"], expected["size"]]
+    assert ingot.bisect(Trees(), [pair, 2, None], reference=outputs) is None
+    other = [expected["sum"] + 1j, expected["size"]]  # the real parts agree
+    assert ingot.bisect(Trees(), [pair, 2, None], reference=other) is not None

@@ -97,6 +97,9 @@ def test_refuses_what_has_no_engine() -> None:
         ingot.profile(torch.nn.Linear(2, 2), torch.randn(1, 2))
     with pytest.raises(ingot.UserError, match="runs must be a positive"):
         ingot.profile(compiled_block(), torch.randn(5, 32), runs=0)
+    for other in (None, 3, "model", [torch.nn.Linear(3, 3)]):
+        with pytest.raises(ingot.UserError, match="INGOT-U007"):
+            ingot.profile(other, torch.randn(3))
 
 
 @pytest.mark.parametrize("command", ["bench", "profile"])
