@@ -44,7 +44,9 @@ def covered() -> set[str]:
         *(ATEN / "composites/core").glob("*.def"),
     ):
         rows = table.read_text(encoding="utf-8")
-        names |= set(re.findall(r"^(?:whole |complex |kept )?([\w.]+)\([\w, ]*\) =", rows, re.MULTILINE))
+        names |= set(
+            re.findall(r"^(?:whole |both |complex |kept )?([\w.]+)\([\w, ]*\) =", rows, re.MULTILINE)
+        )
     return {name.removesuffix(".default") for name in names}
 
 

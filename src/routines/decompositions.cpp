@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Orthogonal factorizations, eigenvalues and singular values.
+// Orthogonal factorizations, eigenvalues of symmetric and Hermitian matrices, exponentials.
 #include <algorithm>
 #include <limits>
 
@@ -12,150 +12,110 @@ namespace {
 
 constexpr double kNotFound = std::numeric_limits<double>::quiet_NaN();
 
-bool is_same_batch(const TensorView& a, size_t a_dims, const TensorView& b, size_t b_dims) {
-  return std::ranges::equal(std::span(a.shape).first(a.shape.size() - a_dims),
-                            std::span(b.shape).first(b.shape.size() - b_dims));
-}
-bool is_vector_of(const TensorView& vector, const TensorView& matrices, int64_t size) {
-  return vector.dtype == matrices.dtype && vector.shape.size() + 1 == matrices.shape.size() &&
-         vector.shape.back() == size && is_same_batch(matrices, 2, vector, 1);
-}
-bool is_batch_of(const TensorView& other, const TensorView& matrices, int64_t rows, int64_t columns) {
-  const Matrices sizes = matrices_of(other);
-  return other.dtype == matrices.dtype && other.shape.size() == matrices.shape.size() && sizes.rows == rows &&
-         sizes.columns == columns && is_same_batch(matrices, 2, other, 2);
-}
-
-struct Singular {
-  Matrix u, v;
-  Eigen::VectorXd values;
-};
-enum class Vectors : uint8_t { kNone, kFew, kAll };  // kFew: as many as there are values
-
-// NaN where the matrix is not finite, or nothing was found.
-Singular singular_of(const Matrix& x, Vectors wanted) {
-  const Eigen::Index count = std::min(x.rows(), x.cols());
-  const bool all = wanted == Vectors::kAll;
-  const Eigen::Index left = all ? x.rows() : count, right = all ? x.cols() : count;
-  if (count == 0) return {Matrix::Identity(x.rows(), left), Matrix::Identity(x.cols(), right), {}};
-  if (x.allFinite()) {
-    constexpr unsigned kThin = Eigen::ComputeThinU | Eigen::ComputeThinV;
-    constexpr unsigned kFull = Eigen::ComputeFullU | Eigen::ComputeFullV;
-    const Eigen::BDCSVD<Matrix> found(x, wanted == Vectors::kNone ? 0U : all ? kFull : kThin);
-    if (found.info() == Eigen::Success) {
-      if (wanted == Vectors::kNone) return {{}, {}, found.singularValues()};
-      return {found.matrixU(), found.matrixV(), found.singularValues()};
-    }
-  }
-  return {Matrix::Constant(x.rows(), left, kNotFound), Matrix::Constant(x.cols(), right, kNotFound),
-          Eigen::VectorXd::Constant(count, kNotFound)};
-}
-
-}  // namespace
-
 // The reflections below the diagonal and R above it, and their factors: what LAPACK's geqrf returns.
-void householder_qr(const RoutineCall& call) {
-  require_matrices(call, 1, 2);
-  const TensorView &x = call.inputs[0], &factor = call.outputs[0], &scales = call.outputs[1];
+template <typename Given>
+void run_householder_qr(const RoutineCall& call) {
+  require_matrices(call, kParts<Given>, 2 * kParts<Given>);
+  const TensorView& x = call.inputs[0];
+  const Parts factor = call.outputs.first(kParts<Given>), scales = call.outputs.last(kParts<Given>);
   const Matrices sizes = matrices_of(x);
-  require_fit(factor.shape == x.shape && factor.dtype == x.dtype &&
-                  is_vector_of(scales, x, std::min(sizes.rows, sizes.columns)),
+  require_fit(are_batches_of(call.inputs, x, sizes.rows, sizes.columns) &&
+                  are_batches_of(factor, x, sizes.rows, sizes.columns) &&
+                  are_vectors_of(scales, x, std::min(sizes.rows, sizes.columns)),
               "householder_qr");
   if (sizes.rows == 0 || sizes.columns == 0) return;
   for_each_matrix(call, sizes.count, sizes.rows * sizes.columns, [&](int64_t i) {
-    const Eigen::HouseholderQR<Matrix> found(read_matrix(x, i));
-    write_matrix(factor, i, found.matrixQR());
-    write_vector(scales, i, found.hCoeffs());
+    const Eigen::HouseholderQR<Given> found(read_matrix<Given>(call.inputs, i));
+    write_matrix<Given>(factor, i, found.matrixQR());
+    // LAPACK reflects by the adjoint.
+    write_vector<Given>(scales, i, found.hCoeffs().conjugate());
   });
 }
 
 // The first columns, as many as x has, of the product of the reflections.
-void householder_product(const RoutineCall& call) {
-  require_matrices(call, 2, 1);
-  const TensorView &x = call.inputs[0], &scales = call.inputs[1], &q = call.outputs[0];
+template <typename Given>
+void run_householder_product(const RoutineCall& call) {
+  require_matrices(call, 2 * kParts<Given>, kParts<Given>);
+  const TensorView& x = call.inputs[0];
+  const Parts matrices = call.inputs.first(kParts<Given>), scales = call.inputs.last(kParts<Given>);
   const Matrices sizes = matrices_of(x);
-  require_fit(!scales.shape.empty(), "householder_product");
-  const int64_t count = scales.shape.back();
-  require_fit(q.shape == x.shape && q.dtype == x.dtype && is_vector_of(scales, x, count) &&
-                  count <= sizes.columns && sizes.columns <= sizes.rows,
+  require_fit(!scales[0].shape.empty(), "householder_product");
+  const int64_t count = scales[0].shape.back();
+  require_fit(are_batches_of(matrices, x, sizes.rows, sizes.columns) &&
+                  are_batches_of(call.outputs, x, sizes.rows, sizes.columns) &&
+                  are_vectors_of(scales, x, count) && count <= sizes.columns && sizes.columns <= sizes.rows,
               "householder_product");
   for_each_matrix(call, sizes.count, sizes.rows * sizes.columns, [&](int64_t i) {
-    const Matrix vectors = read_matrix(x, i);
-    const Eigen::VectorXd factors = read_vector(scales, i);
-    Matrix product = Matrix::Identity(sizes.rows, sizes.columns);
+    const Given vectors = read_matrix<Given>(matrices, i);
+    const VectorOf<Given> factors = read_vector<Given>(scales, i);
+    Given product = Given::Identity(sizes.rows, sizes.columns);
     for (int64_t k = count; k-- > 0;) {
       const int64_t below = sizes.rows - k;
-      Eigen::VectorXd reflection = vectors.col(k).tail(below);
+      VectorOf<Given> reflection = vectors.col(k).tail(below);
       reflection(0) = 1;
       auto changed = product.bottomRows(below);
-      const Eigen::RowVectorXd along = reflection.transpose() * changed;
+      const auto along = (reflection.adjoint() * changed).eval();
       changed.noalias() -= factors(k) * reflection * along;
     }
-    write_matrix(q, i, product);
+    write_matrix<Given>(call.outputs, i, product);
   });
 }
 
-// Without a second output, only the values are computed.
-void symmetric_eigen(const RoutineCall& call) {
-  const bool has_vectors = call.outputs.size() == 2;
-  require_matrices(call, 1, has_vectors ? 2 : 1);
+// Without outputs after the first, only the values are computed.
+template <typename Given>
+void run_symmetric_eigen(const RoutineCall& call) {
+  const bool has_vectors = call.outputs.size() > 1;
+  require_matrices(call, kParts<Given>, has_vectors ? kParts<Given> + 1 : 1);
   const TensorView &x = call.inputs[0], &values = call.outputs[0];
+  const Parts vectors = call.outputs.subspan(1);
   const Matrices sizes = matrices_of(x);
-  require_fit(sizes.rows == sizes.columns && is_vector_of(values, x, sizes.rows) &&
-                  (!has_vectors || is_batch_of(call.outputs[1], x, sizes.rows, sizes.rows)),
+  require_fit(are_batches_of(call.inputs, x, sizes.rows, sizes.rows) && sizes.rows == sizes.columns &&
+                  are_vectors_of({&values, 1}, x, sizes.rows) &&
+                  are_batches_of(vectors, x, sizes.rows, sizes.rows),
               "symmetric_eigen");
   const auto upper = attribute<bool>(call, "upper");
   if (sizes.rows == 0) return;
   for_each_matrix(call, sizes.count, sizes.rows * sizes.rows, [&](int64_t i) {
-    Matrix lower = read_matrix(x, i);
-    if (upper) lower.transposeInPlace();
-    const Eigen::SelfAdjointEigenSolver<Matrix> found(
+    Given lower = read_matrix<Given>(call.inputs, i);
+    if (upper) lower.adjointInPlace();
+    const Eigen::SelfAdjointEigenSolver<Given> found(
         lower, has_vectors ? Eigen::ComputeEigenvectors : Eigen::EigenvaluesOnly);
     const bool is_found = found.info() == Eigen::Success;
-    write_vector(values, i,
-                 is_found ? found.eigenvalues() : Eigen::VectorXd::Constant(sizes.rows, kNotFound).eval());
+    write_reals(values, i,
+                is_found ? found.eigenvalues() : Eigen::VectorXd::Constant(sizes.rows, kNotFound).eval());
     if (!has_vectors) return;
-    write_matrix(
-        call.outputs[1], i,
-        is_found ? found.eigenvectors() : Matrix::Constant(sizes.rows, sizes.rows, kNotFound).eval());
+    write_matrix<Given>(
+        vectors, i,
+        is_found ? found.eigenvectors() : Given::Constant(sizes.rows, sizes.rows, kNotFound).eval());
   });
 }
 
-// The outputs are u, the values and v^T, or the values alone.
-void singular_values(const RoutineCall& call) {
-  const bool has_vectors = call.outputs.size() == 3;
-  require_matrices(call, 1, has_vectors ? 3 : 1);
-  const TensorView &x = call.inputs[0], &values = call.outputs[has_vectors ? 1 : 0];
+template <typename Given>
+void run_matrix_exponential(const RoutineCall& call) {
+  require_matrices(call, kParts<Given>, kParts<Given>);
+  const TensorView& x = call.inputs[0];
   const Matrices sizes = matrices_of(x);
-  const auto full = attribute<bool>(call, "full");
-  const int64_t count = std::min(sizes.rows, sizes.columns);
-  require_fit(
-      is_vector_of(values, x, count) &&
-          (!has_vectors || (is_batch_of(call.outputs[0], x, sizes.rows, full ? sizes.rows : count) &&
-                            is_batch_of(call.outputs[2], x, full ? sizes.columns : count, sizes.columns))),
-      "singular_values");
-  const Vectors wanted = !has_vectors ? Vectors::kNone : full ? Vectors::kAll : Vectors::kFew;
-  for_each_matrix(call, sizes.count, sizes.rows * sizes.columns, [&](int64_t i) {
-    const Singular found = singular_of(read_matrix(x, i), wanted);
-    if (count > 0) write_vector(values, i, found.values);
-    if (!has_vectors) return;
-    write_matrix(call.outputs[0], i, found.u);
-    write_matrix(call.outputs[2], i, found.v.transpose());
-  });
-}
-
-void matrix_exponential(const RoutineCall& call) {
-  require_matrices(call, 1, 1);
-  const TensorView &x = call.inputs[0], &y = call.outputs[0];
-  const Matrices sizes = matrices_of(x);
-  require_fit(sizes.rows == sizes.columns && y.shape == x.shape && y.dtype == x.dtype, "matrix_exponential");
+  require_fit(are_batches_of(call.inputs, x, sizes.rows, sizes.rows) &&
+                  are_batches_of(call.outputs, x, sizes.rows, sizes.rows) && sizes.rows == sizes.columns,
+              "matrix_exponential");
   if (sizes.rows == 0) return;
   for_each_matrix(call, sizes.count, sizes.rows * sizes.rows, [&](int64_t i) {
-    const Matrix work = read_matrix(x, i);
-    const Matrix result =
-        work.allFinite() ? work.exp().eval() : Matrix::Constant(sizes.rows, sizes.rows, kNotFound).eval();
-    write_matrix(y, i, result);
+    const Given work = read_matrix<Given>(call.inputs, i);
+    const Given result =
+        work.allFinite() ? work.exp().eval() : Given::Constant(sizes.rows, sizes.rows, kNotFound).eval();
+    write_matrix<Given>(call.outputs, i, result);
   });
 }
+
+}  // namespace
+
+void householder_qr(const RoutineCall& call) { run_householder_qr<Matrix>(call); }
+void complex_householder_qr(const RoutineCall& call) { run_householder_qr<ComplexMatrix>(call); }
+void householder_product(const RoutineCall& call) { run_householder_product<Matrix>(call); }
+void complex_householder_product(const RoutineCall& call) { run_householder_product<ComplexMatrix>(call); }
+void symmetric_eigen(const RoutineCall& call) { run_symmetric_eigen<Matrix>(call); }
+void hermitian_eigen(const RoutineCall& call) { run_symmetric_eigen<ComplexMatrix>(call); }
+void matrix_exponential(const RoutineCall& call) { run_matrix_exponential<Matrix>(call); }
+void complex_matrix_exponential(const RoutineCall& call) { run_matrix_exponential<ComplexMatrix>(call); }
 
 }  // namespace ingot::core::routines

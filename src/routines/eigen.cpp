@@ -9,8 +9,6 @@
 namespace ingot::core::routines {
 namespace {
 
-using ComplexMatrix = Eigen::MatrixXcd;
-
 struct Found {
   Eigen::VectorXcd values;
   ComplexMatrix vectors;
@@ -45,50 +43,31 @@ void normalize(ComplexMatrix& vectors) {
   }
 }
 
-bool has_shape_of(const TensorView& view, const TensorView& x, size_t dims) {
-  return view.dtype == x.dtype && std::ranges::equal(view.shape, std::span(x.shape).first(dims));
-}
-
-// `find`: of matrix `index`.
-template <typename Find>
-void run(const RoutineCall& call, size_t inputs, std::string_view name, const Find& find) {
+template <typename Solver, typename Given>
+void run_eigen(const RoutineCall& call) {
   const auto has_vectors = attribute<bool>(call, "vectors");
-  require_matrices(call, inputs, has_vectors ? 4 : 2);
+  require_matrices(call, kParts<Given>, has_vectors ? 4 : 2);
   const TensorView& x = call.inputs[0];
+  const Parts values = call.outputs.first(2), vectors = call.outputs.subspan(2);
   const Matrices sizes = matrices_of(x);
-  const size_t rank = x.shape.size();
-  bool fits = sizes.rows == sizes.columns;
-  for (const TensorView& input : call.inputs) fits = fits && has_shape_of(input, x, rank);
-  for (size_t i = 0; i < call.outputs.size(); ++i)
-    fits = fits && has_shape_of(call.outputs[i], x, i < 2 ? rank - 1 : rank);
-  require_fit(fits, name);
+  require_fit(are_batches_of(call.inputs, x, sizes.rows, sizes.rows) && sizes.rows == sizes.columns &&
+                  are_vectors_of(values, x, sizes.rows) && are_batches_of(vectors, x, sizes.rows, sizes.rows),
+              "eigen");
   if (sizes.rows == 0) return;
   for_each_matrix(call, sizes.count, sizes.rows * sizes.rows, [&](int64_t i) {
-    Found found = find(i, has_vectors);
-    write_vector(call.outputs[0], i, found.values.real());
-    write_vector(call.outputs[1], i, found.values.imag());
+    Found found = found_by<Solver>(read_matrix<Given>(call.inputs, i), has_vectors);
+    write_vector<ComplexMatrix>(values, i, found.values);
     if (!has_vectors) return;
     normalize(found.vectors);
-    write_matrix(call.outputs[2], i, found.vectors.real());
-    write_matrix(call.outputs[3], i, found.vectors.imag());
+    write_matrix<ComplexMatrix>(vectors, i, found.vectors);
   });
 }
 
 }  // namespace
 
-void eigen(const RoutineCall& call) {
-  run(call, 1, "eigen", [&](int64_t i, bool has_vectors) {
-    return found_by<Eigen::EigenSolver<Matrix>>(read_matrix(call.inputs[0], i), has_vectors);
-  });
-}
-
+void eigen(const RoutineCall& call) { run_eigen<Eigen::EigenSolver<Matrix>, Matrix>(call); }
 void complex_eigen(const RoutineCall& call) {
-  run(call, 2, "complex_eigen", [&](int64_t i, bool has_vectors) {
-    ComplexMatrix x(matrices_of(call.inputs[0]).rows, matrices_of(call.inputs[0]).columns);
-    x.real() = read_matrix(call.inputs[0], i);
-    x.imag() = read_matrix(call.inputs[1], i);
-    return found_by<Eigen::ComplexEigenSolver<ComplexMatrix>>(x, has_vectors);
-  });
+  run_eigen<Eigen::ComplexEigenSolver<ComplexMatrix>, ComplexMatrix>(call);
 }
 
 }  // namespace ingot::core::routines

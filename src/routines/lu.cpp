@@ -10,8 +10,16 @@ namespace {
 
 constexpr Eigen::Index kSmall = 8;  // columns that are factorized one by one
 
+template <typename Given>
+using RefOf = Eigen::Ref<Given>;
+
+// By which LAPACK compares pivots.
+double pivot_size(double x) { return std::abs(x); }
+double pivot_size(const std::complex<double>& x) { return std::abs(x.real()) + std::abs(x.imag()); }
+
 // Rows `pivots[k]` and k are exchanged, in the order of k.
-void exchange_rows(MatrixRef x, const int32_t* pivots, Eigen::Index count, Eigen::Index first) {
+template <typename Given>
+void exchange_rows(RefOf<Given> x, const int32_t* pivots, Eigen::Index count, Eigen::Index first) {
   for (Eigen::Index k = 0; k < count; ++k) {
     const Eigen::Index other = pivots[k] - 1 - first;
     if (other != k) x.row(k).swap(x.row(other));
@@ -20,16 +28,18 @@ void exchange_rows(MatrixRef x, const int32_t* pivots, Eigen::Index count, Eigen
 
 // Pivots count rows of the whole matrix from 1, as LAPACK's do; `first` is the row of x's first one. Returns
 // the column, from 1, of the first pivot that is zero; 0 if there is none.
-int32_t factor_columns(MatrixRef x, int32_t* pivots, Eigen::Index first) {
+template <typename Given>
+int32_t factor_columns(RefOf<Given> x, int32_t* pivots, Eigen::Index first) {
+  const auto size = [](const typename Given::Scalar& element) { return pivot_size(element); };
   int32_t zero = 0;
   for (Eigen::Index k = 0; k < std::min(x.rows(), x.cols()); ++k) {
     Eigen::Index best = 0;
-    x.col(k).tail(x.rows() - k).cwiseAbs().maxCoeff(&best);
+    x.col(k).tail(x.rows() - k).unaryExpr(size).maxCoeff(&best);
     pivots[k] = static_cast<int32_t>(first + k + best + 1);
     if (best != 0) x.row(k).swap(x.row(k + best));
-    const double pivot = x(k, k);
+    const typename Given::Scalar pivot = x(k, k);
     const Eigen::Index below = x.rows() - k - 1, right = x.cols() - k - 1;
-    if (pivot == 0) {
+    if (pivot == 0.0) {
       if (zero == 0) zero = static_cast<int32_t>(first + k + 1);
       continue;
     }
@@ -38,94 +48,121 @@ int32_t factor_columns(MatrixRef x, int32_t* pivots, Eigen::Index first) {
   }
   return zero;
 }
-int32_t factor_lu(MatrixRef x, int32_t* pivots, Eigen::Index first) {
+template <typename Given>
+int32_t factor_lu(RefOf<Given> x, int32_t* pivots, Eigen::Index first) {
   const Eigen::Index rows = x.rows(), columns = x.cols(), count = std::min(rows, columns);
-  if (count <= kSmall && columns <= kSmall) return factor_columns(x, pivots, first);
+  if (count <= kSmall && columns <= kSmall) return factor_columns<Given>(x, pivots, first);
   const Eigen::Index half = std::max<Eigen::Index>(1, count / 2), right = columns - half;
-  const int32_t zero = factor_lu(x.leftCols(half), pivots, first);
-  exchange_rows(x.rightCols(right), pivots, half, first);
+  const int32_t zero = factor_lu<Given>(x.leftCols(half), pivots, first);
+  exchange_rows<Given>(x.rightCols(right), pivots, half, first);
   auto upper_right = x.topRightCorner(half, right);
-  x.topLeftCorner(half, half).triangularView<Eigen::UnitLower>().solveInPlace(upper_right);
+  x.topLeftCorner(half, half).template triangularView<Eigen::UnitLower>().solveInPlace(upper_right);
   auto lower_right = x.bottomRightCorner(rows - half, right);
   lower_right.noalias() -= x.bottomLeftCorner(rows - half, half) * upper_right;
-  const int32_t later = factor_lu(lower_right, pivots + half, first + half);
-  exchange_rows(x.bottomLeftCorner(rows - half, half), pivots + half, count - half, first + half);
+  const int32_t later = factor_lu<Given>(lower_right, pivots + half, first + half);
+  exchange_rows<Given>(x.bottomLeftCorner(rows - half, half), pivots + half, count - half, first + half);
   return zero != 0 ? zero : later;
 }
 
 // The lower triangle; returns the order, from 1, of the first minor that is not positive; 0 if all are.
-int32_t factor_small_cholesky(MatrixRef x) {
+template <typename Given>
+int32_t factor_small_cholesky(RefOf<Given> x) {
   for (Eigen::Index k = 0; k < x.rows(); ++k) {
     const Eigen::Index below = x.rows() - k - 1;
-    const double square = x(k, k) - x.row(k).head(k).squaredNorm();
+    const double square = std::real(x(k, k)) - x.row(k).head(k).squaredNorm();
     if (!(square > 0)) return static_cast<int32_t>(k + 1);
-    x(k, k) = std::sqrt(square);
-    x.col(k).tail(below).noalias() -= x.bottomLeftCorner(below, k) * x.row(k).head(k).transpose();
-    x.col(k).tail(below) /= x(k, k);
+    const double root = std::sqrt(square);
+    x(k, k) = root;
+    x.col(k).tail(below).noalias() -= x.bottomLeftCorner(below, k) * x.row(k).head(k).adjoint();
+    x.col(k).tail(below) /= root;
   }
   return 0;
 }
-int32_t factor_cholesky(MatrixRef x) {
-  if (x.rows() <= kSmall) return factor_small_cholesky(x);
+template <typename Given>
+int32_t factor_cholesky(RefOf<Given> x) {
+  if (x.rows() <= kSmall) return factor_small_cholesky<Given>(x);
   const Eigen::Index half = x.rows() / 2, below = x.rows() - half;
-  if (const int32_t failed = factor_cholesky(x.topLeftCorner(half, half))) return failed;
+  if (const int32_t failed = factor_cholesky<Given>(x.topLeftCorner(half, half))) return failed;
   auto left = x.bottomLeftCorner(below, half);
   x.topLeftCorner(half, half)
-      .triangularView<Eigen::Lower>()
-      .transpose()
-      .solveInPlace<Eigen::OnTheRight>(left);
+      .template triangularView<Eigen::Lower>()
+      .adjoint()
+      .template solveInPlace<Eigen::OnTheRight>(left);
   auto last = x.bottomRightCorner(below, below);
-  last.selfadjointView<Eigen::Lower>().rankUpdate(left, -1);
-  const int32_t failed = factor_cholesky(last);
+  last.template selfadjointView<Eigen::Lower>().rankUpdate(left, -1);
+  const int32_t failed = factor_cholesky<Given>(last);
   return failed == 0 ? 0 : failed + static_cast<int32_t>(half);
 }
 
-bool has_shape(const TensorView& view, std::span<const int64_t> batch, std::initializer_list<int64_t> last) {
-  const auto count = static_cast<ptrdiff_t>(last.size());
-  return view.shape.size() == batch.size() + last.size() &&
-         std::equal(batch.begin(), batch.end(), view.shape.begin()) &&
-         std::equal(last.begin(), last.end(), view.shape.end() - count);
+template <typename Given>
+void run_cholesky(const RoutineCall& call) {
+  require_matrices(call, kParts<Given>, kParts<Given> + 1);
+  const TensorView &x = call.inputs[0], &info = call.outputs.back();
+  const Parts factor = call.outputs.first(kParts<Given>);
+  const Matrices sizes = matrices_of(x);
+  require_fit(are_batches_of(call.inputs, x, sizes.rows, sizes.rows) && sizes.rows == sizes.columns &&
+                  are_batches_of(factor, x, sizes.rows, sizes.rows) && info.dtype == DType::kI32 &&
+                  has_batch_of(x, info, {}),
+              "cholesky");
+  const auto upper = attribute<bool>(call, "upper");
+  for_each_matrix(call, sizes.count, sizes.rows * sizes.rows, [&](int64_t i) {
+    Given work = read_matrix<Given>(call.inputs, i);
+    if (upper) work.adjointInPlace();
+    *integers_of(info, i) = factor_cholesky<Given>(work);
+    work.template triangularView<Eigen::StrictlyUpper>().setZero();
+    if (upper) work.adjointInPlace();
+    write_matrix<Given>(factor, i, work);
+  });
 }
-std::span<const int64_t> batch_of(const TensorView& view) {
-  return std::span(view.shape).first(view.shape.size() - 2);
+
+template <typename Given>
+void run_lu_factor(const RoutineCall& call) {
+  require_matrices(call, kParts<Given>, kParts<Given> + 2);
+  const TensorView &x = call.inputs[0], &pivots = call.outputs[kParts<Given>], &info = call.outputs.back();
+  const Parts lu = call.outputs.first(kParts<Given>);
+  const Matrices sizes = matrices_of(x);
+  const int64_t count = std::min(sizes.rows, sizes.columns);
+  require_fit(are_batches_of(call.inputs, x, sizes.rows, sizes.columns) &&
+                  are_batches_of(lu, x, sizes.rows, sizes.columns) && pivots.dtype == DType::kI32 &&
+                  has_batch_of(x, pivots, {count}) && info.dtype == DType::kI32 && has_batch_of(x, info, {}),
+              "lu_factor");
+  for_each_matrix(call, sizes.count, sizes.rows * sizes.columns, [&](int64_t i) {
+    Given work = read_matrix<Given>(call.inputs, i);
+    *integers_of(info, i) = factor_lu<Given>(work, integers_of(pivots, i * count), 0);
+    write_matrix<Given>(lu, i, work);
+  });
+}
+
+// b is [batch, n, k]: the solution x of a x = b, for the triangle of a that `upper` names.
+template <typename Given>
+void run_triangular_solve(const RoutineCall& call) {
+  require_matrices(call, 2 * kParts<Given>, kParts<Given>);
+  const Parts a = call.inputs.first(kParts<Given>), b = call.inputs.last(kParts<Given>);
+  const Matrices sizes = matrices_of(a[0]), right = matrices_of(b[0]);
+  require_fit(are_batches_of(a, a[0], sizes.rows, sizes.rows) && sizes.rows == sizes.columns &&
+                  are_batches_of(b, a[0], sizes.rows, right.columns) &&
+                  are_batches_of(call.outputs, a[0], sizes.rows, right.columns),
+              "triangular_solve");
+  const auto upper = attribute<bool>(call, "upper"), unit = attribute<bool>(call, "unit");
+  for_each_matrix(call, sizes.count, sizes.rows * (sizes.rows + right.columns), [&](int64_t i) {
+    const Given triangle = read_matrix<Given>(a, i);
+    Given work = read_matrix<Given>(b, i);
+    if (upper && unit) triangle.template triangularView<Eigen::UnitUpper>().solveInPlace(work);
+    if (upper && !unit) triangle.template triangularView<Eigen::Upper>().solveInPlace(work);
+    if (!upper && unit) triangle.template triangularView<Eigen::UnitLower>().solveInPlace(work);
+    if (!upper && !unit) triangle.template triangularView<Eigen::Lower>().solveInPlace(work);
+    write_matrix<Given>(call.outputs, i, work);
+  });
 }
 
 }  // namespace
 
-void cholesky(const RoutineCall& call) {
-  require_matrices(call, 1, 2);
-  const TensorView &x = call.inputs[0], &factor = call.outputs[0], &info = call.outputs[1];
-  const Matrices sizes = matrices_of(x);
-  require_fit(sizes.rows == sizes.columns && factor.shape == x.shape && factor.dtype == x.dtype &&
-                  info.dtype == DType::kI32 && has_shape(info, batch_of(x), {}),
-              "cholesky");
-  const auto upper = attribute<bool>(call, "upper");
-  for_each_matrix(call, sizes.count, sizes.rows * sizes.rows, [&](int64_t i) {
-    Matrix work = read_matrix(x, i);
-    if (upper) work.transposeInPlace();
-    *integers_of(info, i) = factor_cholesky(work);
-    work.triangularView<Eigen::StrictlyUpper>().setZero();
-    if (upper) work.transposeInPlace();
-    write_matrix(factor, i, work);
-  });
-}
-
-void lu_factor(const RoutineCall& call) {
-  require_matrices(call, 1, 3);
-  const TensorView &x = call.inputs[0], &lu = call.outputs[0], &pivots = call.outputs[1],
-                   &info = call.outputs[2];
-  const Matrices sizes = matrices_of(x);
-  const int64_t count = std::min(sizes.rows, sizes.columns);
-  require_fit(lu.shape == x.shape && lu.dtype == x.dtype && pivots.dtype == DType::kI32 &&
-                  info.dtype == DType::kI32 && has_shape(pivots, batch_of(x), {count}) &&
-                  has_shape(info, batch_of(x), {}),
-              "lu_factor");
-  for_each_matrix(call, sizes.count, sizes.rows * sizes.columns, [&](int64_t i) {
-    Matrix work = read_matrix(x, i);
-    *integers_of(info, i) = factor_lu(work, integers_of(pivots, i * count), 0);
-    write_matrix(lu, i, work);
-  });
-}
+void cholesky(const RoutineCall& call) { run_cholesky<Matrix>(call); }
+void complex_cholesky(const RoutineCall& call) { run_cholesky<ComplexMatrix>(call); }
+void lu_factor(const RoutineCall& call) { run_lu_factor<Matrix>(call); }
+void complex_lu_factor(const RoutineCall& call) { run_lu_factor<ComplexMatrix>(call); }
+void triangular_solve(const RoutineCall& call) { run_triangular_solve<Matrix>(call); }
+void complex_triangular_solve(const RoutineCall& call) { run_triangular_solve<ComplexMatrix>(call); }
 
 void row_order(const RoutineCall& call) {
   require_fit(call.inputs.size() == 2 && call.outputs.size() == 1, "row_order");
@@ -133,7 +170,7 @@ void row_order(const RoutineCall& call) {
   const Matrices sizes = matrices_of(lu);
   const int64_t count = std::min(sizes.rows, sizes.columns);
   require_fit(pivots.dtype == DType::kI32 && order.dtype == DType::kI64 &&
-                  has_shape(pivots, batch_of(lu), {count}) && has_shape(order, batch_of(lu), {sizes.rows}),
+                  has_batch_of(lu, pivots, {count}) && has_batch_of(lu, order, {sizes.rows}),
               "row_order");
   for (int64_t i = 0; i < sizes.count; ++i) {
     auto* rows = reinterpret_cast<int64_t*>(order.data) + i * sizes.rows;
@@ -144,26 +181,6 @@ void row_order(const RoutineCall& call) {
       std::swap(rows[k], rows[other]);
     }
   }
-}
-
-// b is [batch, n, k]: the solution x of a x = b, for the triangle of a that `upper` names.
-void triangular_solve(const RoutineCall& call) {
-  require_matrices(call, 2, 1);
-  const TensorView &a = call.inputs[0], &b = call.inputs[1], &x = call.outputs[0];
-  const Matrices sizes = matrices_of(a), right = matrices_of(b);
-  require_fit(sizes.rows == sizes.columns && has_shape(b, batch_of(a), {sizes.rows, right.columns}) &&
-                  x.shape == b.shape && b.dtype == a.dtype && x.dtype == a.dtype,
-              "triangular_solve");
-  const auto upper = attribute<bool>(call, "upper"), unit = attribute<bool>(call, "unit");
-  for_each_matrix(call, sizes.count, sizes.rows * (sizes.rows + right.columns), [&](int64_t i) {
-    const Matrix triangle = read_matrix(a, i);
-    Matrix work = read_matrix(b, i);
-    if (upper && unit) triangle.triangularView<Eigen::UnitUpper>().solveInPlace(work);
-    if (upper && !unit) triangle.triangularView<Eigen::Upper>().solveInPlace(work);
-    if (!upper && unit) triangle.triangularView<Eigen::UnitLower>().solveInPlace(work);
-    if (!upper && !unit) triangle.triangularView<Eigen::Lower>().solveInPlace(work);
-    write_matrix(x, i, work);
-  });
 }
 
 }  // namespace ingot::core::routines

@@ -44,15 +44,64 @@ void write(const TensorView& view, const Matrices& sizes, int64_t index,
 Matrices matrices_of(const TensorView& view) { return split_at(view, 2); }
 Matrices vectors_of(const TensorView& view) { return split_at(view, 1); }
 
-Matrix read_matrix(const TensorView& view, int64_t index) { return read(view, matrices_of(view), index); }
-void write_matrix(const TensorView& view, int64_t index, const Eigen::Ref<const Matrix>& matrix) {
-  write(view, matrices_of(view), index, matrix);
+template <typename Given>
+Given read_matrix(Parts parts, int64_t index) {
+  const Matrices sizes = matrices_of(parts[0]);
+  if constexpr (std::is_same_v<Given, Matrix>) {
+    return read(parts[0], sizes, index);
+  } else {
+    Given x(sizes.rows, sizes.columns);
+    x.real() = read(parts[0], sizes, index);
+    x.imag() = read(parts[1], sizes, index);
+    return x;
+  }
 }
-Eigen::VectorXd read_vector(const TensorView& view, int64_t index) {
-  return read(view, vectors_of(view), index).transpose();
+template <typename Given>
+void write_matrix(Parts parts, int64_t index, const Given& matrix) {
+  const Matrices sizes = matrices_of(parts[0]);
+  write(parts[0], sizes, index, matrix.real());
+  if constexpr (kParts<Given> == 2) write(parts[1], sizes, index, matrix.imag());
 }
-void write_vector(const TensorView& view, int64_t index, const Eigen::Ref<const Eigen::VectorXd>& vector) {
+template <typename Given>
+VectorOf<Given> read_vector(Parts parts, int64_t index) {
+  const Matrices sizes = vectors_of(parts[0]);
+  VectorOf<Given> x(sizes.columns);
+  x.real() = read(parts[0], sizes, index).transpose();
+  if constexpr (kParts<Given> == 2) x.imag() = read(parts[1], sizes, index).transpose();
+  return x;
+}
+void write_reals(const TensorView& view, int64_t index, const Eigen::VectorXd& vector) {
   write(view, vectors_of(view), index, vector.transpose());
+}
+template <typename Given>
+void write_vector(Parts parts, int64_t index, const VectorOf<Given>& vector) {
+  write_reals(parts[0], index, vector.real());
+  if constexpr (kParts<Given> == 2) write_reals(parts[1], index, vector.imag());
+}
+#define INSTANTIATE(Given)                                         \
+  template Given read_matrix<Given>(Parts, int64_t);               \
+  template void write_matrix<Given>(Parts, int64_t, const Given&); \
+  template VectorOf<Given> read_vector<Given>(Parts, int64_t);     \
+  template void write_vector<Given>(Parts, int64_t, const VectorOf<Given>&);
+INSTANTIATE(Matrix)
+INSTANTIATE(ComplexMatrix)
+#undef INSTANTIATE
+
+bool has_batch_of(const TensorView& matrices, const TensorView& view, std::initializer_list<int64_t> last) {
+  const auto batch = std::span(matrices.shape).first(matrices.shape.size() - 2);
+  return view.shape.size() == batch.size() + last.size() &&
+         std::ranges::equal(batch, std::span(view.shape).first(batch.size())) &&
+         std::ranges::equal(last, std::span(view.shape).last(last.size()));
+}
+bool are_vectors_of(Parts parts, const TensorView& matrices, int64_t size) {
+  return std::ranges::all_of(parts, [&](const TensorView& part) {
+    return part.dtype == matrices.dtype && has_batch_of(matrices, part, {size});
+  });
+}
+bool are_batches_of(Parts parts, const TensorView& matrices, int64_t rows, int64_t columns) {
+  return std::ranges::all_of(parts, [&](const TensorView& part) {
+    return part.dtype == matrices.dtype && has_batch_of(matrices, part, {rows, columns});
+  });
 }
 
 void require_matrices(const RoutineCall& call, size_t inputs, size_t outputs) {

@@ -4,7 +4,10 @@
 #pragma once
 
 #include <atomic>
+#include <initializer_list>
 #include <new>
+#include <span>
+#include <type_traits>
 
 #ifndef EIGEN_NO_DEBUG
 #define EIGEN_NO_DEBUG  // its assertions end the process
@@ -20,7 +23,14 @@
 namespace ingot::core::routines {
 
 using Matrix = Eigen::MatrixXd;  // column-major
-using MatrixRef = Eigen::Ref<Matrix>;
+using ComplexMatrix = Eigen::MatrixXcd;
+template <typename Given>
+using VectorOf = Eigen::Matrix<typename Given::Scalar, Eigen::Dynamic, 1>;
+
+// The tensors of a matrix: itself, or its real and its imaginary parts.
+using Parts = std::span<const TensorView>;
+template <typename Given>
+inline constexpr size_t kParts = std::is_same_v<Given, Matrix> ? 1 : 2;
 
 // A tensor as `count` matrices, or, with rank 1 fewer, as `count` vectors of `columns` elements.
 struct Matrices {
@@ -29,16 +39,28 @@ struct Matrices {
 Matrices matrices_of(const TensorView& view);  // UserError INGOT-U332 if it has fewer than two dims
 Matrices vectors_of(const TensorView& view);   // likewise, one dim
 
-Matrix read_matrix(const TensorView& view, int64_t index);
-void write_matrix(const TensorView& view, int64_t index, const Eigen::Ref<const Matrix>& matrix);
-Eigen::VectorXd read_vector(const TensorView& view, int64_t index);
-void write_vector(const TensorView& view, int64_t index, const Eigen::Ref<const Eigen::VectorXd>& vector);
+// `Given` is Matrix or ComplexMatrix.
+template <typename Given>
+Given read_matrix(Parts parts, int64_t index);
+template <typename Given>
+void write_matrix(Parts parts, int64_t index, const Given& matrix);
+template <typename Given>
+VectorOf<Given> read_vector(Parts parts, int64_t index);
+template <typename Given>
+void write_vector(Parts parts, int64_t index, const VectorOf<Given>& vector);
+void write_reals(const TensorView& view, int64_t index, const Eigen::VectorXd& vector);
 // Vectors of i32, which are dense.
 inline int32_t* integers_of(const TensorView& view, int64_t offset) {
   return reinterpret_cast<int32_t*>(view.data) + offset;
 }
 
-// Requires f32 or f64, the same of all; `first` must be among the inputs.
+// Whether a tensor has the batch of `matrices`, and then these dims.
+bool has_batch_of(const TensorView& matrices, const TensorView& view, std::initializer_list<int64_t> last);
+// The same of tensors with the dtype of `matrices`: vectors, matrices.
+bool are_vectors_of(Parts parts, const TensorView& matrices, int64_t size);
+bool are_batches_of(Parts parts, const TensorView& matrices, int64_t rows, int64_t columns);
+
+// Requires f32 or f64, the same of all; the first tensor must be among the inputs.
 void require_matrices(const RoutineCall& call, size_t inputs, size_t outputs);
 
 // Calls work(index) for each matrix, over the threads of the call; `elements` of one decide how many are

@@ -127,3 +127,35 @@ def test_graphs_of_associative_scans_are_of_single_rows() -> None:
     program = torch.export.export(Model(), (torch.randn(4, 3),))
     compiled = ingot.compile(program, check_speed=False)
     assert "not pointwise" in str(ingot.report(compiled))
+
+
+_COMPLEX_SCANS: dict[str, Callable[..., Any]] = {
+    "products": lambda x, y: associative_scan_op(lambda a, b: a * b, [torch.complex(x, y)], ())[0],
+    "recurrence": lambda x, y: associative_scan_op(
+        lambda a, b, c, d: (a * c, c * b + d),
+        [torch.polar(x.sigmoid(), y), torch.complex(y, x)], (),
+    )[1],
+    "complex and real": lambda x, y: associative_scan_op(
+        lambda a, b, c, d, f: (a + c, b * d * f.abs()), [x, torch.complex(x, y)], (torch.complex(y[0], x[0]),)
+    )[1],
+    "largest real part": lambda x, y: associative_scan_op(
+        lambda a, b: torch.where(b.real > a.real, b, a), [torch.complex(x, y).conj_physical()], ()
+    )[0],
+}  # fmt: skip
+
+
+class _ComplexScan(torch.nn.Module):
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.name = name
+
+    def forward(self, x: torch.Tensor, y: torch.Tensor) -> Any:
+        return torch.view_as_real(_COMPLEX_SCANS[self.name](x, y).resolve_conj())
+
+
+@pytest.mark.parametrize("name", _COMPLEX_SCANS)
+def test_associative_scans_of_complex_numbers(name: str) -> None:
+    """The parts of complex tensors are scanned, since a pair is not elementwise."""
+    generator = torch.Generator().manual_seed(2)
+    calls = [tuple(torch.randn(9, 4, generator=generator) for _ in range(2)) for _ in range(2)]
+    check(_ComplexScan(name), ahead_of_time, calls)

@@ -5,14 +5,18 @@
 //   while stride < rows:        x[i] combines the `stride` rows up to i, or all of them
 //     x[i] = i < stride ? x[i] : combine(x[i - stride], x[i])
 //     stride = 2 * stride
+//
+// The parts of complex tensors are scanned as two tensors of reals.
 #include <algorithm>
 #include <iterator>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "importers/aten/control_operands.h"
 #include "importers/aten/converters/answers.h"
+#include "importers/aten/converters/parts.h"
 #include "importers/aten/converters/promotion.h"
 #include "importers/aten/importer.h"
 #include "importers/aten/program/node_error.h"
@@ -45,12 +49,25 @@ core::Value* combined_or_itself(core::Graph& body, core::Value* exists, core::Va
   return body.call(ops::select, {mask, combined, x});
 }
 
+std::set<const core::Value*> values_read_by_outputs(const core::Graph& graph) {
+  std::set<const core::Value*> read(graph.outputs.begin(), graph.outputs.end());
+  for (auto node = graph.nodes().rbegin(); node != graph.nodes().rend(); ++node) {
+    const auto& results = (*node)->results;
+    if (std::ranges::any_of(results, [&](const core::Value* each) { return read.contains(each); }))
+      read.insert((*node)->operands.begin(), (*node)->operands.end());
+  }
+  return read;
+}
+
 // Computes of whole tensors what `single` computes of one row; nullopt if only elementwise nodes could.
 std::optional<std::vector<core::Value*>> on_whole_tensors(core::Graph& body, const core::Graph& single,
                                                           std::span<core::Value* const> values) {
   std::map<const core::Value*, core::Value*> whole;
   for (size_t i = 0; i < values.size(); ++i) whole[single.inputs()[i]] = values[i];
+  const std::set<const core::Value*> read = values_read_by_outputs(single);  // joins of complex parts are not
   for (const auto& node : single.nodes()) {
+    if (std::ranges::none_of(node->results, [&](const core::Value* each) { return read.contains(each); }))
+      continue;
     std::vector<core::Value*> operands;
     for (const core::Value* operand : node->operands) operands.push_back(whole.at(operand));
     if (!operands.empty() && !node->op->traits.has(Trait::kElementwise)) return std::nullopt;
@@ -63,12 +80,50 @@ std::optional<std::vector<core::Value*>> on_whole_tensors(core::Graph& body, con
   return results;
 }
 
+// The parts of complex tensors in their place.
+std::vector<core::Value*> in_parts(Call call, const std::vector<bool>& are_complex,
+                                   std::span<core::Value* const> tensors) {
+  std::vector<core::Value*> reals;
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    if (!are_complex[i]) {
+      reals.push_back(tensors[i]);
+      continue;
+    }
+    const Parts parts = parts_of(call, tensors[i]);
+    reals.insert(reals.end(), {parts.re.value(), parts.im.value()});
+  }
+  return reals;
+}
+// The reverse.
+std::vector<core::Value*> joined_tensors(Call call, const std::vector<bool>& are_complex,
+                                         std::span<core::Value* const> reals) {
+  std::vector<core::Value*> tensors;
+  for (size_t next = 0; const bool is_complex : are_complex) {
+    tensors.push_back(is_complex ? joined(call, reals[next], reals[next + 1]) : reals[next]);
+    next += is_complex ? 2 : 1;
+  }
+  return tensors;
+}
+
 TensorType row_type(TensorType type) {
   type.shape.erase(type.shape.begin());
   return type;
 }
 
 }  // namespace
+
+// Which of the tensors among operands are complex.
+std::vector<bool> Importer::complex_ones(std::span<const Argument* const> operands) const {
+  std::vector<bool> are_complex;
+  for (const Argument* operand : operands)
+    if (is_tensor(*operand)) are_complex.push_back(is_complex_tensor(*operand));
+  return are_complex;
+}
+
+std::vector<core::Value*> Importer::real_tensors_of(const Node& node,
+                                                    std::span<const Argument* const> operands) {
+  return in_parts({*this, node}, complex_ones(operands), tensors_of(operands));
+}
 
 // `values`: the earlier rows, the later ones, and what else the graph takes, in the order of `list`.
 std::vector<core::Value*> Importer::combined_rows(const Node& node, core::Graph& body,
@@ -79,29 +134,38 @@ std::vector<core::Value*> Importer::combined_rows(const Node& node, core::Graph&
   for (size_t i = 0; i < values.size(); ++i)
     single.add_input(values[i]->name, i < rows ? row_type(values[i]->type) : values[i]->type);
   Importer inner(*graphs_of(node)[0], single, &nested_checks_);
-  bind_operands(node, inner, list, single.inputs());
-  single.outputs = inner.results_of(node);
+  const std::vector<bool> are_complex = complex_ones(list);
+  bind_operands(node, inner, list, joined_tensors({inner, node}, are_complex, single.inputs()));
+  const std::vector<core::Value*> results = inner.results_of(node);
+  std::vector<bool> are_complex_results;
+  for (const Output& output : inner.source_.outputs)
+    are_complex_results.push_back(inner.is_complex_tensor(output.value));
+  const bool are_alike =
+      are_complex_results.size() <= are_complex.size() &&
+      std::equal(are_complex_results.begin(), are_complex_results.end(), are_complex.begin());
+  single.outputs = in_parts({inner, node}, are_complex_results, results);
   if (2 * single.outputs.size() != rows) refuse_node(node, "its graph returns another number of values");
   for (size_t i = 0; i < single.outputs.size(); ++i) {
-    if (single.outputs[i]->type != single.inputs()[i]->type)
+    if (!are_alike || single.outputs[i]->type != single.inputs()[i]->type)
       refuse_node(node, "its graph returns other types than it takes");
   }
-  std::optional<std::vector<core::Value*>> results = on_whole_tensors(body, single, values);
-  if (!results) refuse_node(node, "its graph is not pointwise");
-  return *std::move(results);
+  std::optional<std::vector<core::Value*>> whole = on_whole_tensors(body, single, values);
+  if (!whole) refuse_node(node, "its graph is not pointwise");
+  return *std::move(whole);
 }
 
 void Importer::import_associative_scan(const Node& node) {
   const ControlArguments arguments = arguments_of(node);
   std::vector<const Argument*> list = pointers(list_of(arguments, 0));
-  const auto scanned = static_cast<ptrdiff_t>(list.size());
+  const std::vector<const Argument*> scanned_list = list;
   const bool are_tensors = std::ranges::all_of(list, [&](const Argument* each) { return is_tensor(*each); });
   if (arguments.graphs.size() != 1 || list.empty() || !are_tensors)
     refuse_node(node, "it has no graph, or no tensors");
   std::ranges::copy(pointers(list_of(arguments, 1)), std::back_inserter(list));
-  if (std::ranges::any_of(list, [&](const Argument* each) { return is_complex_tensor(*each); }))
-    refuse_node(node, "complex numbers");  // their parts are not elementwise
-  std::vector<core::Value*> operands = tensors_of(list);
+  std::vector<core::Value*> operands = real_tensors_of(node, scanned_list);
+  const auto scanned = static_cast<ptrdiff_t>(operands.size());
+  std::ranges::copy(real_tensors_of(node, std::span(list).subspan(scanned_list.size())),
+                    std::back_inserter(operands));
   const TensorType& type = operands[0]->type;
   const bool are_alike = std::all_of(operands.begin(), operands.begin() + scanned, [&](core::Value* x) {
     return x->type.rank() == type.rank() && x->type.rank() > 0 && x->type.shape[0] == type.shape[0];
@@ -124,15 +188,16 @@ void Importer::import_associative_scan(const Node& node) {
   for (core::Value* x : rows) values.push_back(body.call(ops::take, {x, earlier.position}, ops::Axis{0}));
   values.insert(values.end(), rows.begin(), rows.end());
   values.insert(values.end(), inside.begin() + scanned + 1, inside.end());
-  const std::vector<const Argument*> once = list;
-  list.insert(list.begin(), once.begin(), once.begin() + scanned);
+  list.insert(list.begin(), scanned_list.begin(), scanned_list.end());
   std::vector<core::Value*> after = combined_rows(node, body, list, values, 2 * rows.size());
   for (size_t i = 0; i < rows.size(); ++i)
     after[i] = combined_or_itself(body, earlier.exists, after[i], rows[i]);
   after.push_back(body.call(ops::add, {stride, stride}));
   after.insert(after.begin(), body.call(ops::less, {after.back(), size_scalar(body, count, DType::kI64)}));
-  finish_loop(node, compared(graph_, is_less(1, count)), std::move(operands), std::move(graphs),
-              std::move(after));
+  std::vector<core::Value*> results = loop_results(node, compared(graph_, is_less(1, count)),
+                                                   std::move(operands), std::move(graphs), std::move(after));
+  results.pop_back();  // the stride
+  give_results(node, joined_tensors({*this, node}, complex_ones(scanned_list), results));
 }
 
 }  // namespace ingot::core::aten

@@ -189,7 +189,7 @@ void Importer::import_loop(const Node& node) {
     refuse_node(node, "its graph returns another number of values than it carries");
   std::ranges::copy(after, before.begin());
   after.insert(after.begin(), test_of(body, before));
-  finish_loop(node, condition, operands, std::move(graphs), std::move(after));
+  give_results(node, loop_results(node, condition, operands, std::move(graphs), std::move(after)));
 }
 
 // The operands of a scan or map: carried ones, those whose rows it takes one after another, and others.
@@ -272,20 +272,22 @@ void Importer::import_scan(const Node& node) {
   for (size_t i = scan.carried; i < passed_on; ++i) after[i] = with_row(body, inside[i], position, after[i]);
   core::Value* next = body.call(ops::add, {iteration, size_scalar(body, 1, DType::kI64)});
   after.insert(after.begin(), body.call(ops::less, {next, size_scalar(body, count, DType::kI64)}));
-  finish_loop(node, compared(graph_, is_less(0, count)), std::move(operands), std::move(graphs),
-              std::move(after));
+  give_results(node, loop_results(node, compared(graph_, is_less(0, count)), std::move(operands),
+                                  std::move(graphs), std::move(after)));
 }
 
 // `results`: of the body.
-void Importer::finish_loop(const Node& node, core::Value* condition, std::vector<core::Value*> operands,
-                           std::vector<core::Graph> graphs, std::vector<core::Value*> results) {
+std::vector<core::Value*> Importer::loop_results(const Node& node, core::Value* condition,
+                                                 std::vector<core::Value*> operands,
+                                                 std::vector<core::Graph> graphs,
+                                                 std::vector<core::Value*> results) {
   core::Graph& body = graphs[0];
   const std::vector<TensorType> types = types_of({results.begin() + 1, results.end()});
   body.outputs = std::move(results);
   if (!symbols_bound_by_nodes(body).empty()) refuse_node(node, "a size that follows from data in its graph");
   take_nested_checks(body, std::nullopt);
   operands.insert(operands.begin(), condition);
-  give_results(node, graph_.add_with_graphs(ops::loop, operands, {}, std::move(graphs), types)->results);
+  return graph_.add_with_graphs(ops::loop, operands, {}, std::move(graphs), types)->results;
 }
 
 void Importer::give_results(const Node& node, const std::vector<core::Value*>& results) {

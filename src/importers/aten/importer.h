@@ -64,11 +64,14 @@ class Importer final : public Scope {
   std::vector<core::Value*> combined_rows(const Node& node, core::Graph& body,
                                           std::span<const Argument* const> list,
                                           std::span<core::Value* const> values, size_t rows);
+  std::vector<core::Value*> real_tensors_of(const Node& node, std::span<const Argument* const> operands);
+  std::vector<bool> complex_ones(std::span<const Argument* const> operands) const;
   struct Scan;
   Scan scan_of(const Node& node) const;
   std::vector<core::Value*> loop_operands(const Node& node, const Scan& scan);
-  void finish_loop(const Node& node, core::Value* condition, std::vector<core::Value*> operands,
-                   std::vector<core::Graph> graphs, std::vector<core::Value*> results);
+  std::vector<core::Value*> loop_results(const Node& node, core::Value* condition,
+                                         std::vector<core::Value*> operands, std::vector<core::Graph> graphs,
+                                         std::vector<core::Value*> results);
   bool is_tensor(const Argument& argument) const;
   bool is_complex_tensor(const Argument& argument) const;
   std::vector<core::Value*> tensors_of(std::span<const Argument* const> operands);

@@ -56,7 +56,6 @@ std::string refuse(const Graph& graph, const Node& node, bool is_in_place, const
   const std::string target = is_in_place ? functional_target(node.target) : node.target;
   const bool is_complex = is_complex_call(graph, node),
              has_graphs = is_transparent(node) || is_control_flow(node);
-  if (is_complex && has_graphs && node.target == "higher_order.associative_scan") return "complex numbers";
   if (is_complex && !has_graphs && find_complex_converter(target) == nullptr) return "complex numbers";
   if (!is_complex && !has_graphs && find_converter(target) == nullptr)
     return reason_without_converter(node.target);

@@ -38,6 +38,7 @@ struct Composite {
     kWhole,         // front ends keep it
     kComplex,       // of calls with complex operands or results
     kKeptComplex,   // the same; torch may decompose it if it is available
+    kBoth,          // kWhole and kComplex: its results are joined parts
     kLocal,         // a function of the table, not an operator
   };
   struct Step {

@@ -78,6 +78,7 @@ class CompositeParser {
   Composite::Kind kind() {
     if (accept_word("whole")) return Composite::Kind::kWhole;
     if (accept_word("complex")) return Composite::Kind::kComplex;
+    if (accept_word("both")) return Composite::Kind::kBoth;
     if (accept_word("kept")) return Composite::Kind::kKeptComplex;
     return accept_word("local") ? Composite::Kind::kLocal : Composite::Kind::kDecomposable;
   }

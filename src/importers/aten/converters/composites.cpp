@@ -20,7 +20,8 @@ ByTarget composites_by_target(bool of_complex) {
   for (const Composite& composite : all_composites()) {
     using enum Composite::Kind;
     const bool is_complex = composite.kind == kComplex || composite.kind == kKeptComplex;
-    if (composite.kind != kLocal && is_complex == of_complex) found.emplace(composite.target, &composite);
+    const bool is_wanted = composite.kind == kBoth || is_complex == of_complex;
+    if (composite.kind != kLocal && is_wanted) found.emplace(composite.target, &composite);
   }
   return found;
 }

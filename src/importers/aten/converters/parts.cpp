@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "importers/aten/converters/parts.h"
 
+#include <optional>
+
 #include "ops/axis.h"
 #include "ops/concat.h"
 
@@ -35,6 +37,13 @@ Parts parts_of(Call& call, core::Value* pair) {
   const Shape& shape = pair->type.shape;  // of what a file recorded as complex
   call.require(!shape.empty() && shape.back() == Dim(2), "a complex tensor that is not made of pairs");
   return {Term(call, part(call, pair, 0)), Term(call, part(call, pair, 1))};
+}
+
+core::Value* selected_or_part(Call& call, core::Value* value, size_t axis, const Dim& index) {
+  const bool is_pair = axis + 1 == value->type.rank() && value->type.shape.back() == Dim(2);
+  const std::optional<int64_t> known = index.constant();
+  return is_pair && (known == 0 || known == 1) ? part(call, value, static_cast<size_t>(*known))
+                                               : selected(call, value, axis, index);
 }
 
 core::Value* joined(Call& call, core::Value* re, core::Value* im) {

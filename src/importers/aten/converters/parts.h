@@ -13,6 +13,8 @@ struct Parts {
 
 // The parts of a pair. Those of a value made by `joined` are its operands: chains keep them apart.
 Parts parts_of(Call& call, core::Value* pair);
+// The same of a tensor that view_as_real may have made: a part that was joined, or what `selected` builds.
+core::Value* selected_or_part(Call& call, core::Value* value, size_t axis, const Dim& index);
 core::Value* joined(Call& call, core::Value* re, core::Value* im);
 
 }  // namespace ingot::core::aten

@@ -4,6 +4,7 @@
 
 #include "importers/aten/converters/building.h"
 #include "importers/aten/converters/converters.h"
+#include "importers/aten/converters/parts.h"
 #include "ops/size_condition.h"
 #include "ops/view.h"
 
@@ -87,7 +88,7 @@ void slice_scatter(Call& call) {
 void select(Call& call) {
   core::Value* x = call.tensor("self");
   const size_t axis = call.axis("dim", x->type.rank());
-  call.give(selected(call, x, axis, position(call, call.dim("index"), extent(call, x, axis))));
+  call.give(selected_or_part(call, x, axis, position(call, call.dim("index"), extent(call, x, axis))));
 }
 void select_scatter(Call& call) {
   core::Value *x = call.tensor("self"), *source = call.tensor("src");

@@ -96,6 +96,11 @@ bool starts_its_memory(const core::Value* value) {
     value = value->producer->operands[0];
   return value->producer != nullptr && !value->producer->op->traits.has(Trait::kView);
 }
+bool is_filled(const core::Value* value) {  // with one number
+  const core::Node* node = value->producer;
+  if (node != nullptr && node->op == &ops::expand) node = node->operands[0]->producer;
+  return node != nullptr && node->op == &ops::full;
+}
 bool is_dense(const TensorMeta& meta, const std::vector<int64_t>& order) {
   Dim expected = 1;
   for (const int64_t axis : std::views::reverse(order)) {
@@ -166,6 +171,30 @@ void as_strided_scatter(Call& call) {
   call.give(transposed(call, reshaped(call, written, view.shape), inverse_order(view.order)));
 }
 
+// The first elements in memory, in a shape that may have fewer or more; nothing says what further ones are,
+// so they are 0.
+void resize(Call& call) {
+  core::Value* x = call.tensor("self");
+  const auto order = memory_order(call.tensor_meta("self"));
+  if (!order) call.refuse("a new size of memory that is not dense");
+  const TensorMeta& result = call.result_meta();
+  const bool is_row_major = result.strides.empty() || is_dense(result, all_axes(result.shape.size()));
+  call.require(is_row_major, "a new size with a memory format");
+  const Shape shape = call.dims("size");
+  const Dim before = element_count(x->type), after = product(shape);
+  const auto& symbols = call.graph().symbols;
+  core::Value* line = reshaped(call, transposed(call, x, *order), {before});
+  if (range_of(before - after, symbols).min >= 0) {
+    line = sliced(call, line, 0, 0, after, 1);
+  } else {
+    if (range_of(after - before, symbols).min < 0)
+      call.refuse("a new size that may be less or more than the old one");
+    if (!is_filled(x) && !starts_its_memory(x)) call.refuse("a larger size of an input or a view");
+    line = concatenated(call, {line, filled(call, {after - before}, 0, x->type.dtype)}, 0);
+  }
+  call.give(reshaped(call, line, shape));
+}
+
 constexpr Converter kStridedConverters[] = {
     {"aten.as_strided.default", as_strided},
     {"aten.as_strided_copy.default", as_strided},
@@ -174,6 +203,7 @@ constexpr Converter kStridedConverters[] = {
     {"aten.diagonal_copy.default", diagonal},
     {"aten.diagonal_scatter.default", diagonal_scatter},
     {"aten.linalg_diagonal.default", diagonal},
+    {"aten.resize.default", resize},
     {"aten.unfold.default", unfold},
     {"aten.unfold_copy.default", unfold},
 };

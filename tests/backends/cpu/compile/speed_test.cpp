@@ -12,7 +12,7 @@
 #include "ops/concat.h"
 #include "ops/convolution.h"
 #include "ops/grid_sample.h"
-#include "ops/linear_algebra.h"
+#include "ops/matrix_attributes.h"
 #include "ops/resize.h"
 #include "ops/search_sorted.h"
 #include "ops/select.h"

@@ -5,6 +5,7 @@
 
 #include "importers/aten/converters/building.h"
 #include "importers/aten/converters/composites/evaluation.h"
+#include "importers/aten/converters/parts.h"
 #include "importers/aten/converters/random.h"
 #include "ops/generate.h"
 #include "ops/search_sorted.h"
@@ -147,6 +148,14 @@ Argument real_of(Evaluation& evaluation, CoreValues values) {
 Argument imaginary_of(Evaluation& evaluation, CoreValues values) {
   return {complex_number(evaluation, values).imag()};
 }
+// The tensor whose parts a list has: the only one, or a complex tensor of two, which only a result can be.
+Argument joined_parts(Evaluation& evaluation, CoreValues values) {
+  const ArgumentList& parts = evaluation.list_in(value_at(evaluation, values, 0));
+  evaluation.call().require(parts.size() == 1 || parts.size() == 2, "parts that are neither one nor two");
+  if (parts.size() == 1) return parts[0];
+  return {evaluation.scope().bind(
+      joined(evaluation.call(), evaluation.tensor(parts[0]), evaluation.tensor(parts[1])))};
+}
 // A number; None if it depends on data or sizes, or is a tensor.
 Argument known_value(Evaluation& evaluation, CoreValues values) {
   const Argument& value = value_at(evaluation, values, 0);
@@ -163,6 +172,7 @@ constexpr NamedFunction kCoreFunctions[] = {
     {"halvings", halvings},
     {"imag_of", imaginary_of},
     {"is_complex_number", is_complex_literal},
+    {"joined", joined_parts},
     {"known", known_value},
     {"largest_prime", largest_prime},
     {"letters", letters},

@@ -292,6 +292,7 @@ const Shape& Evaluation::shape(const Argument& value) {
 }
 
 DType Evaluation::dtype(const Argument& value) {
+  if (is_symbol(value)) return is_real_symbol(value) ? DType::kF64 : DType::kI64;
   const TensorMeta& recorded = meta(value);
   return is_complex(recorded.dtype) ? recorded.dtype : tensor(value)->type.dtype;
 }
@@ -321,6 +322,9 @@ int64_t Evaluation::integer(const Argument& value) {
   return *known;
 }
 
+bool Evaluation::is_symbol(const Argument& value) const {
+  return std::holds_alternative<ValueId>(value.value) && !is_tensor(value);
+}
 bool Evaluation::is_real_symbol(const Argument& value) const {
   const auto* id = std::get_if<ValueId>(&value.value);
   return id != nullptr && scope_.value(*id).kind == ValueKind::kSymFloat;

@@ -34,6 +34,7 @@ class Evaluation {
   int64_t integer(const Argument& value);
   std::optional<double> known_number(const Argument& value);  // nullopt if it depends on sizes or data
   double number(const Argument& value);
+  bool is_symbol(const Argument& value) const;       // a number that depends on sizes or data
   bool is_real_symbol(const Argument& value) const;  // a float that is not known from the program
   core::Value* tensor(const Argument& value);        // rejects complex ones
   // A tensor, or a number without dims, in this dtype.
