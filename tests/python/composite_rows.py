@@ -27,7 +27,7 @@ from torch.testing._internal.common_methods_invocations import op_db
 from torch.utils import _pytree as pytree
 
 TABLES = Path(__file__).resolve().parents[2] / "src/importers/aten/composites"
-_HEAD = re.compile(r"(?:(whole|complex|kept|local) )?([\w.]+)\(([\w, ]*)\) =(.*)")
+_HEAD = re.compile(r"(?:(whole|both|complex|kept|local) )?([\w.]+)\(([\w, ]*)\) =(.*)")
 _STEP = re.compile(r"  \w+ = ")
 _DTYPES = {
     "f16": torch.float16,

@@ -9,6 +9,7 @@
 
 #include <set>
 
+#include "importers/aten/converters/composites/evaluation.h"
 #include "importers/aten/program/aten_text.h"
 #include "support/error.h"
 #include "tests/importers/aten/programs.h"
@@ -108,9 +109,12 @@ TEST(Composites, MalformedRowsAreBugs) {
 
 TEST(Composites, LocalFunctionsHaveNamesOfTheirOwn) {
   std::set<std::string> names;
-  for (const Composite& composite : all_composites())
-    EXPECT_TRUE(composite.kind != Composite::Kind::kLocal || names.insert(composite.target).second)
+  for (const Composite& composite : all_composites()) {
+    if (composite.kind != Composite::Kind::kLocal) continue;
+    const bool is_new = names.insert(composite.target).second;
+    EXPECT_TRUE(is_new && find_composite_function(composite.target) == nullptr)
         << composite.target << " is defined twice: one of the two is never used";
+  }
 }
 
 TEST(Composites, ChooseBySizesThatRangesDecide) {

@@ -172,7 +172,7 @@ constexpr NamedFunction kCoreFunctions[] = {
     {"halvings", halvings},
     {"imag_of", imaginary_of},
     {"is_complex_number", is_complex_literal},
-    {"joined", joined_parts},
+    {"joined_parts", joined_parts},
     {"known", known_value},
     {"largest_prime", largest_prime},
     {"letters", letters},
