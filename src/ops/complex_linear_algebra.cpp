@@ -31,7 +31,8 @@ Samples complex_triangular_solve_samples() {
   return {sample(parts({3, 3}, {3, 2}), TriangularSolve{true, false}),
           sample(parts({batch(), 3, 3}, {batch(), 3, length()}), TriangularSolve{false, true})};
 }
-Samples complex_householder_qr_samples() { return {sample(parts({4, 3})), sample(parts({batch(), 2, 3}))}; }
+// Wide ones of one row: the last of several is turned by what is left of it, most of which may cancel.
+Samples complex_householder_qr_samples() { return {sample(parts({4, 3})), sample(parts({batch(), 1, 3}))}; }
 Samples complex_householder_product_samples() { return {sample(parts({batch(), 4, 3}, {batch(), 2}))}; }
 // Values alone of more than one element: vectors of one value may be turned in the complex plane.
 Samples hermitian_eigen_samples() {
