@@ -116,7 +116,7 @@ std::vector<std::vector<double>> results(const Program& program,
       inputs.push_back(tensor);
     }
   }
-  const Evaluation evaluation = evaluate(imported.graph, inputs, stored);
+  const core::Evaluation evaluation = evaluate(imported.graph, inputs, stored);
   std::vector<std::vector<double>> result;
   for (const Tensor& output : evaluation.outputs) result.push_back(numbers_of(output));
   for (const auto& [name, value] : evaluation.updates) result.push_back(numbers_of(value));
