@@ -267,24 +267,6 @@ TEST(EmitKernel, ReductionsOverSeveralLoops) {
   expect_same(kernel, {{"C", 21}});
 }
 
-TEST(EmitKernel, Scans) {
-  const Dim i = symbol("i"), j = symbol("j");
-  for (const bool swapped : {false, true}) {
-    Kernel kernel{.name = "scan", .parallel = {{"i", symbol("N")}}};
-    kernel.buffers = {buffer("x", DType::kF32, {symbol("N"), 40}),
-                      buffer("y", DType::kF32, {symbol("N"), 40}, Access::kWrite)};
-    const int order[] = {1, 0};
-    if (swapped) kernel.buffers[0].type.layout = kernel.buffers[1].type.layout = Layout::permutation(order);
-    kernel.stages = {{.name = "y",
-                      .loops = {{"j", 40}},
-                      .combine = Combine::kAdd,
-                      .scan = true,
-                      .value = loops::load(0, DType::kF32, {i, j}),
-                      .store = Store{1, {i, j}}}};
-    expect_same(kernel, {{"N", 37}}, {.relative = 1e-5});
-  }
-}
-
 TEST(EmitKernel, LooksUpRowsAndElements) {
   const Dim i = symbol("i"), j = symbol("j"), row = symbol("row");
   for (const bool by_element : {false, true}) {

@@ -8,6 +8,7 @@
 #include "ops/ops.h"
 #include "tests/backends/cpu/compile/run_kernel.h"
 #include "tests/backends/cpu/compile/special_values.h"
+#include "tests/loops/kernels.h"
 
 namespace ingot::core::cpu {
 namespace {
@@ -25,6 +26,25 @@ loops::Kernel scan_kernel(std::string_view op, std::string_view dtype, std::stri
   loops::Kernel kernel = node.op->lower(node);
   kernel.symbols = graph.symbols;
   return kernel;
+}
+
+TEST(Scans, OfAnyLayout) {
+  const Dim i = loops::test::symbol("i"), j = loops::test::symbol("j");
+  for (const bool swapped : {false, true}) {
+    loops::Kernel kernel{.name = "scan", .parallel = {{"i", loops::test::symbol("N")}}};
+    kernel.buffers = {
+        loops::test::buffer("x", DType::kF32, {loops::test::symbol("N"), 40}),
+        loops::test::buffer("y", DType::kF32, {loops::test::symbol("N"), 40}, loops::Access::kWrite)};
+    const int order[] = {1, 0};
+    if (swapped) kernel.buffers[0].type.layout = kernel.buffers[1].type.layout = Layout::permutation(order);
+    kernel.stages = {{.name = "y",
+                      .loops = {{"j", 40}},
+                      .combine = loops::Combine::kAdd,
+                      .scan = true,
+                      .value = loops::load(0, DType::kF32, {i, j}),
+                      .store = loops::Store{1, {i, j}}}};
+    test::expect_same(kernel, {{"N", 37}}, {.relative = 1e-5});
+  }
 }
 
 TEST(Scans, AreAsTheInterpreterSays) {
