@@ -26,7 +26,7 @@ DTYPES = {
 }  # fmt: skip
 TORCH_DTYPES = {number: dtype for dtype, number in DTYPES.items()}
 
-_LARGEST = 2**63 - 1
+LARGEST = 2**63 - 1  # the upper end of a range without one
 
 _WITH_GRAPHS = tuple(
     f"higher_order.{name}" for name in ("cond", "while_loop", "scan", "map_impl", "associative_scan")
@@ -130,7 +130,7 @@ class Capture:
         if name in self.ranges:
             return
         bounds = environment.var_to_range.get(symbol)
-        low, high = (_bound(bounds.lower), _bound(bounds.upper)) if bounds is not None else (0, _LARGEST)
+        low, high = (_bound(bounds.lower), _bound(bounds.upper)) if bounds is not None else (0, LARGEST)
         hint = compat.sizes_seen(environment).get(symbol)
         # torch traces with 2 or more; sizes that stay symbolic are valid for 1 too.
         low = 1 if low == 2 else low
@@ -319,8 +319,8 @@ def attribute_of(module: torch.nn.Module, path: str) -> Any:
 def _bound(value: Any) -> int:
     """A bound of a symbol's range as an int64; torch's has infinities of two kinds."""
     if not getattr(value, "is_Integer", isinstance(value, int)):
-        return _LARGEST if value > 0 else -_LARGEST
-    return max(min(int(value), _LARGEST), -_LARGEST)
+        return LARGEST if value > 0 else -LARGEST
+    return max(min(int(value), LARGEST), -LARGEST)
 
 
 _FINEST = 1 << 20  # torch multiplies sizes with floats in f64, which is exact for multiples of 1 / _FINEST

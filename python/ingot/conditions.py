@@ -15,12 +15,11 @@ from torch.fx import GraphModule
 
 from ingot import _core
 from ingot.calling import check_value
-from ingot.capture import Capture, Input
+from ingot.capture import LARGEST, Capture, Input
 from ingot.errors import UserError, kind_of
 from ingot.guards import compile_guard, names_in, python_text
 from ingot.kinds import InputRole
 
-_LARGEST = 2**63 - 1
 _VARYING = (torch.Tensor, torch.SymInt, torch.SymBool, torch.SymFloat)
 Sizes = dict[str, int]  # of the symbols
 
@@ -190,9 +189,9 @@ class Conditions:
             if sizes.setdefault(symbol, actual) != actual:
                 cause = f"is {actual}, but {self.places[symbol]} is {sizes[symbol]}: both are {symbol}"
                 raise each.refuse("INGOT-U304", dim, cause)
-            low, high = self.ranges.get(symbol, (0, _LARGEST))
+            low, high = self.ranges.get(symbol, (0, LARGEST))
             if not low <= actual <= high:
-                span = f"at least {low}" if high == _LARGEST else f"{low}..{high}"
+                span = f"at least {low}" if high == LARGEST else f"{low}..{high}"
                 raise each.refuse(
                     "INGOT-U305",
                     dim,

@@ -65,17 +65,16 @@ def _copy_of(graph: Graph) -> tuple[Graph, dict[Node, Node]]:
 
 def with_selects(program: ExportedProgram) -> ExportedProgram:
     """The program with `select` for each result of `unbind`: torch 2.13 retraces writes into those for the example's sizes alone."""
+    if all(node.target is not torch.ops.aten.unbind.int for node in program.graph.nodes):
+        return program
     graph, _ = _copy_of(program.graph)
-    found = [node for node in graph.nodes if node.target is torch.ops.aten.unbind.int]
-    for node in found:
+    for node in [node for node in graph.nodes if node.target is torch.ops.aten.unbind.int]:
         tensor, dim = node.args[0], node.args[1] if len(node.args) > 1 else node.kwargs.get("dim", 0)
         for item in list(node.users):
             if item.target is operator.getitem:
                 item.target, item.args = torch.ops.aten.select.int, (tensor, dim, item.args[1])
         if not node.users:
             graph.erase_node(node)
-    if not found:
-        return program
     twin = copy.copy(program)
     twin._graph_module = GraphModule(program.graph_module, graph)
     twin._graph_module.meta.update(program.graph_module.meta)

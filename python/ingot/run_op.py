@@ -23,14 +23,11 @@ import torch
 from torch.utils import _pytree
 
 from ingot import _core, compat, ranks
-from ingot.capture import DTYPES, TORCH_DTYPES
+from ingot.capture import DTYPES, LARGEST, TORCH_DTYPES
 from ingot.errors import UserError
 
-_LARGEST = 2**63 - 1
-_NOTHING = [
-    DTYPES[torch.float32],
-    ["0"],
-]  # of engines without results: torch cannot read files with nodes that have none
+# The output of engines without results: torch cannot read files with nodes that have none.
+_NOTHING = [DTYPES[torch.float32], ["0"]]
 
 _library = torch.library.Library("ingot", "DEF")
 _library.define("run(Tensor[] inputs, Tensor engine, str meta) -> Tensor[]")
@@ -110,7 +107,7 @@ def _run_fake(inputs: list[torch.Tensor], engine: torch.Tensor, meta: str) -> li
             if dim.isidentifier():
                 sizes.setdefault(dim, size)
     for dim, (low, high) in known.get("found", {}).items():
-        sizes[dim] = torch.library.get_ctx().new_dynamic_size(min=low, max=None if high == _LARGEST else high)
+        sizes[dim] = torch.library.get_ctx().new_dynamic_size(min=low, max=None if high == LARGEST else high)
     outputs = []
     for dtype, dims in known["outputs"]:
         shape = [sizes[dim] if dim in sizes else evaluate_dim(dim, sizes) for dim in dims]
