@@ -133,23 +133,46 @@ std::vector<float> LanguageModel::step(const std::vector<int64_t>& tokens) {
   return logits;
 }
 
+namespace {
+
+// Printed as they are made, in a line that ends before an error is reported.
+class TokenLine {
+ public:
+  TokenLine() = default;
+  TokenLine(const TokenLine&) = delete;
+  TokenLine& operator=(const TokenLine&) = delete;
+  ~TokenLine() {
+    if (!is_empty_) std::fputs("\n", stdout);
+    std::fflush(stdout);
+  }
+
+  void add(int64_t token) {
+    fmt::print("{}{}", is_empty_ ? "" : ",", token);
+    std::fflush(stdout);
+    is_empty_ = false;
+  }
+
+ private:
+  bool is_empty_ = true;
+};
+
+}  // namespace
+
 void generate(const GenerateCommand& command) {
   std::vector<int64_t> ids = parse_ids(command.ids), further = ids;
   LanguageModel model(Engine(open_engine(command.run).release()));
   Sampler sampler({command.temperature, command.top_k, command.run.seed});
   const auto start = std::chrono::steady_clock::now();
   std::vector<int64_t> made;
+  TokenLine line;
   while (made.size() < command.tokens) {
     const int64_t next = sampler.choose(model.step(further));
     made.push_back(next);
-    if (!command.run.json) {
-      fmt::print("{}{}", made.size() == 1 ? "" : ",", next);
-      std::fflush(stdout);
-    }
+    if (!command.run.json) line.add(next);
     if (next == command.stop) break;
     further = {next};
   }
-  if (!command.run.json) return fmt::print("\n");
+  if (!command.run.json) return;
   const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
   fmt::print("{}\n", nlohmann::json{{"ids", made}, {"seconds", time.count()}}.dump(2));
 }

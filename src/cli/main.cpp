@@ -17,6 +17,7 @@
 #include "cli/export_options.h"
 #include "cli/generate_options.h"
 #include "cli/shared_options.h"
+#include "cli/standard_streams.h"
 #include "cli/system.h"
 #include "cli/timing_options.h"
 #include "cli/usage.h"
@@ -306,13 +307,24 @@ int run_command(int argc, char** argv) {
   return status;
 }
 
+// The exit status; an error that was reported stays the only one.
+int finish_command(int status) {
+  try {
+    ingot::cli::finish_output();
+  } catch (const CommandError& error) {
+    if (status == 0 || status == kDiffers) return refuse(error, {});
+  }
+  return status;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   std::set_terminate(end_without_memory);
+  ingot::cli::own_standard_streams();
   argv = ingot::cli::own_arguments(argc, argv);
   try {
-    const int status = run_command(argc, argv);
+    const int status = finish_command(run_command(argc, argv));
     ingot_cache_wait(kPatienceAtEnd);
     return status;
   } catch (const std::bad_alloc&) {

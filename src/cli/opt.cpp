@@ -9,6 +9,7 @@
 #include "api/compiler/backends.h"
 #include "cli/commands.h"
 #include "cli/read_file.h"
+#include "cli/standard_streams.h"
 #include "compiler/options.h"
 #include "compiler/target_pipeline.h"
 #include "ir/text.h"
@@ -105,7 +106,7 @@ void optimize(const OptCommand& command) {
     if (command.file.empty()) throw CommandError("opt requires a file, or - for standard input", 2);
     core::Graph graph = core::parse_graph(read_source(command.file), &core::ops::find_op);
     for (const std::string& entry : core::entries_without_node(graph, command.disabled))
-      fmt::print(stderr, "disable_passes: the graph has no node for \"{}\"\n", entry);
+      print_note(fmt::format("disable_passes: the graph has no node for \"{}\"\n", entry));
     print(run_passes(std::move(graph), command), command.json);
   } catch (const core::Error& error) {
     throw CommandError(error.what());

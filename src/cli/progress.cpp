@@ -4,7 +4,7 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
-#include <cstdio>
+#include "cli/standard_streams.h"
 
 namespace ingot::cli {
 namespace {
@@ -16,14 +16,14 @@ constexpr std::chrono::milliseconds kRedraw(100);
 ProgressLine::ProgressLine() : is_terminal_(isatty(STDERR_FILENO) == 1) {}
 
 ProgressLine::~ProgressLine() {
-  if (open_) fmt::print(stderr, "\n");
+  if (open_) print_note("\n");
 }
 
 void ProgressLine::show(const std::string& phase, size_t done, size_t total, double remaining_seconds) {
   const bool is_new = phase != phase_;
   phase_ = phase;
   if (!is_terminal_) {
-    if (is_new) fmt::print(stderr, "{}\n", phase);
+    if (is_new) print_note(phase + "\n");
     return;
   }
   const auto now = std::chrono::steady_clock::now();
@@ -32,8 +32,7 @@ void ProgressLine::show(const std::string& phase, size_t done, size_t total, dou
   const std::string left =
       remaining_seconds >= 0 ? fmt::format(", about {:.1f} s left", remaining_seconds) : "";
   const std::string count = total > 1 ? fmt::format(" {}/{}", done, total) : "";
-  fmt::print(stderr, "\r\033[K{}{}{}", phase, count, left);
-  std::fflush(stderr);
+  print_note(fmt::format("\r\033[K{}{}{}", phase, count, left));
   open_ = true;
 }
 

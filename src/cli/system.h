@@ -17,6 +17,10 @@ std::string extension_of(const std::string& path);  // ".npz"
 // printed from now on as UTF-8.
 char** own_arguments(int& argc, char** argv);
 
+// A process may be started without the standard streams; opens /dev/null for those, so that no file gets
+// their number and then what is printed.
+void own_standard_streams();
+
 // Starts the ranks 0 to count - 1 as processes of this machine, copies of this one, each with the environment
 // that makes it find the others; their rank is returned there, and rank 0 alone keeps its standard output. In
 // this process waits for them and returns nullopt; CommandError if one of them failed.

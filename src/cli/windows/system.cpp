@@ -32,6 +32,8 @@ char** own_arguments(int& argc, char** argv) {
   return arguments->data();
 }
 
+void own_standard_streams() {}  // the C runtime keeps the numbers of those that are missing
+
 std::optional<int> start_ranks(int, double) {
   throw CommandError("--ranks is not available on Windows: groups of ranks need Linux");
 }
