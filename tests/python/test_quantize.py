@@ -65,7 +65,7 @@ def check(program: nn.Module, reference: nn.Module, x: torch.Tensor, allowed: fl
 def test_engines_compute_what_the_quantized_program_says(method: str, smoothing: float | None) -> None:
     model = Net().eval()
     program = ingot.quantize(model, batches(), method=method, smoothing_share=smoothing)
-    compiled = check(program, model, images(), 0.3 if method == "entropy" else 0.15)
+    compiled = check(program, model, images(), 0.15)
     assert ingot.report(compiled).precisions == {"u8 with weights of i8": 4}
     text = steps(compiled, images())
     assert text.count("integer_convolution") == 3
@@ -240,6 +240,11 @@ def test_caches_replace_calibration(tmp_path: Path) -> None:
         refused(change, "another model, other weights or other options")
     path.write_text("{}")
     refused(lambda: ingot.quantize(model, batches(), cache=path), "is not a calibration cache")
+    for other, message in ((tmp_path, "directory"), (tmp_path / "none" / "cache.json", "folder")):
+        refused(
+            lambda: ingot.quantize(model, unread(), inputs=[images()], cache=other),  # noqa: B023
+            message,
+        )
 
 
 def _changed(model: Net) -> Net:
@@ -299,6 +304,10 @@ def test_bad_requests() -> None:
     refused(lambda: ingot.quantize(model, batches(), method="best"), 'not "best"')
     refused(lambda: ingot.quantize(model, batches(), weights="per_row"), 'not "per_row"')
     refused(lambda: ingot.quantize(model, batches(), smoothing_share=2.0), "from 0 to 1")
+    refused(lambda: ingot.quantize(model, batches(), smoothing_share="half"), "from 0 to 1")
+    refused(
+        lambda: ingot.quantize(model, batches(), keep_precision="*"), "no convolution or linear layer of f32"
+    )
     refused(lambda: ingot.quantize(model, batches(), keep_precision="conv3d*"), "called so")
     refused(lambda: ingot.quantize(nn.Sequential(nn.ReLU()), batches()), "nothing to quantize")
     endless = [images() * float("inf")]
@@ -352,3 +361,26 @@ def test_programs_of_pt2e(tmp_path: Path) -> None:
     program = convert_pt2e(prepared)
     compiled = check(program, model, x, 0.15)
     assert steps(compiled, x).count("integer_") == 4
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(
+    "shape", ["uniform", "one value", "narrow", "near the end of f32", "two values", "half of them zero"]
+)
+@pytest.mark.parametrize("sign", [1, -1])
+def test_values_that_are_far_from_zero_stay_in_the_range(method: str, shape: str, sign: int) -> None:
+    numbers = {
+        "uniform": torch.linspace(0.5, 1, 5000),
+        "one value": torch.full((100,), 3.0),
+        "narrow": torch.linspace(0.99, 1, 5000),
+        "near the end of f32": torch.linspace(1.5e38, 3.4e38, 5000),
+        "two values": torch.tensor([1.0, 2.0]).repeat(100),
+        "half of them zero": torch.linspace(-1, 1, 5000).relu(),
+    }[shape]
+    histogram = Histogram()
+    for part in numbers.chunk(4):
+        histogram.add(sign * part)
+    scale, zero_point = parameters(*METHODS[method](histogram))
+    levels = ((sign * numbers.double() / scale).round() + zero_point).clamp(0, 255)
+    errors = (levels - zero_point) * scale - sign * numbers.double()
+    assert errors.abs().max() < numbers.max().item() / 100

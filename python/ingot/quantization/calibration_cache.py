@@ -27,27 +27,34 @@ def digest(module: torch.nn.Module, options: Mapping[str, Any]) -> str:
 
 
 def load(path: Path, expected: str) -> tuple[Ranges, dict[str, torch.Tensor]] | None:
-    """(ranges, largest magnitudes of channels); None if there is no such file. UserError if it is of another model or no cache."""
+    """(ranges, largest magnitudes of channels); None if there is no such file, and `save` can write it. UserError if it is of another
+    model, or no cache, or in no folder."""
     try:
         text = path.read_text()
     except FileNotFoundError:
-        return None
+        if path.parent.is_dir():
+            return None
+        raise _unusable(path, "its folder does not exist", "make the folder, or give another path") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise _unusable(path, str(error), "give another path") from error
     try:
         stored = json.loads(text)
         of = stored["program"]
         ranges = {name: (float(low), float(high)) for name, (low, high) in stored["ranges"].items()}
         channels = {name: torch.tensor(each) for name, each in stored["channels"].items()}
     except (ValueError, KeyError, TypeError) as error:
-        raise UserError(
-            f"{path} is not a calibration cache: {error}", code="INGOT-U025", advice="remove it"
-        ) from error
+        raise _unusable(path, f"it is not a calibration cache: {error}", "remove it") from error
     if of != expected:
-        raise UserError(
-            f"{path} is the calibration of another model, other weights or other options",
-            code="INGOT-U025",
-            advice="remove it to calibrate anew, or give another path",
+        raise _unusable(
+            path,
+            "it is the calibration of another model, other weights or other options",
+            "remove it to calibrate anew, or give another path",
         )
     return ranges, channels
+
+
+def _unusable(path: Path, reason: str, advice: str) -> UserError:
+    return UserError(f"{path} cannot hold the calibration: {reason}", code="INGOT-U025", advice=advice)
 
 
 def save(path: Path, program: str, ranges: Ranges, channels: Mapping[str, torch.Tensor]) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import torch
 
 BINS = 8192
+_LARGE, _SHRUNK = 1e30, 2.0**-64  # histc multiplies the width of its range by the bins, in f32
 
 
 class Histogram:
@@ -29,7 +30,9 @@ class Histogram:
         self.minimum, self.maximum = min(self.minimum, low), max(self.maximum, high)
         self._reach_to(max(-low, high))
         if self.reach > 0:
-            self.counts += torch.histc(numbers, BINS, -self.reach, self.reach).double().cpu()
+            share = _SHRUNK if self.reach > _LARGE else 1.0
+            reach = self.reach * share
+            self.counts += torch.histc(numbers * share, BINS, -reach, reach).double().cpu()
 
     def _reach_to(self, bound: float) -> None:
         if self.reach == 0:

@@ -196,8 +196,8 @@ def _check_activations(activations: str, options: Mapping[str, Any]) -> None:
     elif options["calibration_data"] is None:
         raise UserError("there is no calibration data", code="INGOT-U025")
     share = options["smoothing_share"]
-    if share is not None and not 0 <= share <= 1:
-        raise UserError(f"smoothing_share is from 0 to 1, not {share}", code="INGOT-U025")
+    if share is not None and not (isinstance(share, (int, float)) and 0 <= share <= 1):
+        raise UserError(f"smoothing_share is from 0 to 1, not {share!r}", code="INGOT-U025")
 
 
 def _exported(

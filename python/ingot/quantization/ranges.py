@@ -43,8 +43,10 @@ def least_squares(histogram: Histogram) -> Range:
 
 def least_divergence(histogram: Histogram) -> Range:
     """The smallest Kullback-Leibler divergence of the quantized distribution from the clipped one (S. Migacz, 8-bit Inference with
-    TensorRT, GTC 2017)."""
-    centers, counts = histogram.centers(), histogram.counts
+    TensorRT, GTC 2017). Every range has an integer for 0, whose bin counts as much as its neighbours at most."""
+    centers, counts = histogram.centers(), histogram.counts.clone()
+    zero = BINS // 2
+    counts[zero] = min(counts[zero], max(counts[zero - 1], counts[zero + 1]))
 
     def divergence(low: float, high: float) -> float:
         inside = (centers >= low) & (centers <= high)
@@ -57,7 +59,10 @@ def least_divergence(histogram: Histogram) -> Range:
         sums = torch.zeros(LEVELS, dtype=torch.float64).index_add_(0, level, counts[first : last + 1])
         members = torch.zeros(LEVELS, dtype=torch.float64).index_add_(0, level, present.double())
         spread = torch.where(present, sums[level] / members[level].clamp(min=1), 0)
-        p, q = clipped / clipped.sum(), spread / spread.sum()
+        p, q = (
+            clipped / counts.sum(),
+            spread / counts.sum(),
+        )  # q lacks what is beyond: else one bin would be perfect
         smallest = 1e-12  # outliers that are moved into an empty bin count as all but impossible
         return torch.where(p > 0, p * (p / q.clamp(min=smallest)).log(), 0).sum().item()
 

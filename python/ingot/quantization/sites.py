@@ -52,14 +52,12 @@ def find(
                 code="INGOT-U025",
                 advice=f"the first ones are {names}; * and ? stand for any letters",
             )
+    rest = [node for node in contractions if not any(fnmatchcase(node.name, each) for each in kept)]
     sites = [
-        Site(node, node.args[0], node.args[1])
-        for node in contractions
-        if _is_quantizable(module, node, fits, halves)
-        and not any(fnmatchcase(node.name, each) for each in kept)
+        Site(node, node.args[0], node.args[1]) for node in rest if _is_quantizable(module, node, fits, halves)
     ]
     if not sites:
-        _refuse_halves(module, contractions, fits, halves)
+        _refuse_halves(module, rest, fits, halves)
         raise UserError(
             "there is nothing to quantize: no convolution or linear layer of f32 with a constant weight is left"
             if fits is None
