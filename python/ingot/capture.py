@@ -132,6 +132,8 @@ class Capture:
         bounds = environment.var_to_range.get(symbol)
         low, high = (_bound(bounds.lower), _bound(bounds.upper)) if bounds is not None else (0, LARGEST)
         hint = compat.sizes_seen(environment).get(symbol)
+        if not getattr(hint, "is_Integer", True):  # of a nested tensor, whose rows have sizes of their own
+            raise UnsupportedError(f"the size {name} is not a number", code="INGOT-N004")
         # torch traces with 2 or more; sizes that stay symbolic are valid for 1 too.
         low = 1 if low == 2 else low
         self.ranges[name] = (low, high)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import KeysView, Sequence
 from dataclasses import replace
 
 import torch
@@ -48,8 +48,8 @@ def like(module: GraphModule, inputs: Sequence[Input], settings: Settings) -> to
 
 
 def refused(module: GraphModule, inputs: Sequence[Input], settings: Settings) -> dict[Node, str]:
-    """The nodes of a graph with tensors on a GPU that compute elsewhere than its engines."""
-    if _gpu_of(module, inputs) is None:
+    """The nodes of a graph that compute elsewhere than its engines: on another device, or nowhere ("meta")."""
+    if _found(module, inputs) <= {_HOST}:
         return {}
     own = _device_of(settings)
     fetched = {_HOST, own} if own != _HOST else {own}  # an engine for a GPU fetches what it reads on the host
@@ -74,9 +74,15 @@ def _device_of(settings: Settings) -> torch.device:
 
 def _gpu_of(module: GraphModule, inputs: Sequence[Input]) -> torch.device | None:
     """The GPU of the graph's first tensor that is on one."""
-    given = [each.data.device for each in inputs if isinstance(each.data, torch.Tensor)]
-    found = [*given, *(device for node in module.graph.nodes for device in _devices(node))]
-    return next((device for device in found if device.type == "cuda"), None)
+    return next((device for device in _found(module, inputs) if device.type == "cuda"), None)
+
+
+def _found(module: GraphModule, inputs: Sequence[Input]) -> KeysView[torch.device]:
+    """The devices of the graph's tensors, in order of occurrence."""
+    given = (each.data.device for each in inputs if isinstance(each.data, torch.Tensor))
+    return dict.fromkeys(
+        [*given, *(device for node in module.graph.nodes for device in _devices(node))]
+    ).keys()
 
 
 def _devices(node: Node) -> list[torch.device]:

@@ -318,7 +318,7 @@ def _parts(value: Any) -> list[Any]:
 
 
 def _kind(value: Any) -> InputRole:
-    if not isinstance(value, torch.Tensor):
+    if not isinstance(value, torch.Tensor) or value.is_meta:  # without values there is nothing to keep
         return InputRole.USER
     if isinstance(value, torch.nn.Parameter):
         return InputRole.PARAMETER
