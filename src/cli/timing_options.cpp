@@ -8,6 +8,8 @@
 namespace ingot::cli {
 namespace {
 
+constexpr double kDay = 86400;  // seconds; what groups of ranks wait at most
+
 void add_timing_options(CLI::App& app, BenchCommand& command) {
   app.add_option("--seconds", command.seconds, "how long to measure")
       ->type_name("seconds")
@@ -33,8 +35,9 @@ void add_times_report(CLI::App& app, BenchCommand& command) {
 
 std::string check_seconds(const std::string& text) {
   double seconds = 0;
-  const bool good = CLI::detail::lexical_cast(text, seconds) && std::isfinite(seconds) && seconds > 0;
-  return good ? "" : "'" + text + "' is not a time in seconds";
+  const bool is_number = CLI::detail::lexical_cast(text, seconds) && std::isfinite(seconds) && seconds > 0;
+  if (is_number && seconds > kDay) return "'" + text + "' is more than a day";
+  return is_number ? "" : "'" + text + "' is not a time in seconds";
 }
 
 void add_bench(CLI::App& app, BenchCommand& command) {

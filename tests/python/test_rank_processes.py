@@ -124,6 +124,7 @@ def test_the_program_reports_ranks_that_fail(folder: Path) -> None:
     for usage, message in (
         (["--ranks", "2", "-o", "out.npz"], "'out.npz' would be written by 2 ranks"),
         (["--deadline", "5"], "--ranks"),
+        (["--ranks", "2", "--deadline", "1e300"], "more than a day"),
     ):
         done = run_program(folder, "run", "any.ingot", "-i", "x=x.npy", *usage)
         assert done.returncode == 2, done.stderr
