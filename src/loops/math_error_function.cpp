@@ -58,13 +58,15 @@ Expr scaled_complement64(const Expr& x) {
   return polynomial((x - two) / (x + two), kLarge64);
 }
 
+// The same for x >= 6.
+Expr scaled_far_tail64(const Expr& x) { return polynomial(number(x, 1) / (x * x), kFarTail64) / x; }
+
 Expr complement64(const Expr& x) { return moderate_exp(-(x * x)) * scaled_complement64(x); }
 
 Expr erf(const Expr& x) {
   const bool wide = x->dtype == DType::kF64;
   const Expr magnitude = absolute(x), one = number(x, 1), limit = number(x, wide ? 6 : 4);
-  const Expr square = x * x;
-  const Expr small = fma(x, wide ? polynomial(square, kSmall64) : polynomial(square, kSmall32), x);
+  const Expr small = wide ? erf_below_one(x) : fma(x, polynomial(x * x, kSmall32), x);
   const Expr limited = select(less(limit, magnitude), limit, magnitude);
   const Expr large = with_sign_of(one - (wide ? complement64(limited) : complement32(limited)), x);
   return select(less(magnitude, one), small, large);
@@ -94,9 +96,7 @@ Expr erfc(const Expr& x) {
   const Expr square = limited * limited;
   const Expr power = exp(-square);
   const Expr lost = fma(limited, limited, -square);  // exp(-square - lost) = power (1 - lost)
-  const Expr far = polynomial(one / square, kFarTail64) / limited;
-  const Expr tail =
-      fma(-power, lost, power) * select(less(limited, number(x, 6)), scaled_complement64(limited), far);
+  const Expr tail = fma(-power, lost, power) * scaled_erfc_above_one(limited);
   const Expr large = select(less(x, number(x, 0)), number(x, 2) - tail, tail);
   return select(less(magnitude, one), one - erf(x), large);
 }
@@ -112,6 +112,12 @@ Expr gelu(const Expr& x) {
 }
 
 }  // namespace
+
+Expr erf_below_one(const Expr& x) { return fma(x, polynomial(x * x, kSmall64), x); }
+
+Expr scaled_erfc_above_one(const Expr& x) {
+  return select(less(x, number(x, 6)), scaled_complement64(x), scaled_far_tail64(x));
+}
 
 }  // namespace ingot::core::loops::math
 

@@ -46,6 +46,9 @@ Expr exp_or_zero(const Expr& x);
 Expr power_of_two32(const Expr& exponent);        // 2^exponent, an f32, for an f64 in [-126, 127]
 Expr moderate_exp2(const Expr& x);                // 2^x for f32, |x| <= 120, to 2^-23
 Expr exp_of_sum(const Expr& x, const Expr& low);  // exp(x + low) for a low part of x
+Expr log(const Expr& x);
+Expr erf_below_one(const Expr& x);          // erf(x) of f64 for |x| <= 1
+Expr scaled_erfc_above_one(const Expr& x);  // exp(x^2) erfc(x) of f64 for x >= 1
 Expr power(const Expr& x, const Expr& y);
 Expr atan2(const Expr& y, const Expr& x);
 

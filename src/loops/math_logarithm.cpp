@@ -188,8 +188,6 @@ Expr logarithm(const Expr& x, Expr (*of)(const Split& parts)) {
   return rarely(unary(Unary::kNot, is_usual), with_limits(x, of(split(x))), of(split_normal(x)));
 }
 
-Expr log(const Expr& x) { return logarithm(x, log_of); }
-
 // log(m) factor + exponent (base + base_low), each in two parts, of which that of `exponent` and `base` is
 // exact.
 struct Base {
@@ -243,6 +241,8 @@ Expr log1p(const Expr& x) {
 Expr reciprocal_square_root(const Expr& x) { return number(x, 1) / unary(Unary::kSquareRoot, x); }
 
 }  // namespace
+
+Expr log(const Expr& x) { return logarithm(x, log_of); }
 
 Expr power(const Expr& x, const Expr& y) {
   if (x->dtype == DType::kF64) return power_of(x, y, positive_power);

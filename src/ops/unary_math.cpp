@@ -35,6 +35,7 @@ Expr inverse_tanh(const Expr& x) {
   const Expr a = compute(kAbsolute, x);
   return with_sign_of(x, compute(functions::log1p, 2.0 * a / (1.0 - a)) * 0.5);
 }
+Samples probability_samples() { return {sample({f32({3, 5}, 0, 1)}), sample({f32({batch()}, 0, 0.01)})}; }
 Samples above_one_samples() { return {sample({f32({3, 5}, 1, 4)}), sample({f32({batch()}, 1, 1000)})}; }
 
 }  // namespace
@@ -78,6 +79,25 @@ constinit const Op atanh =
 constinit const Op erf = unary_op<apply_function<functions::erf>>("erf", "error function");
 constinit const Op erfc =
     unary_op<apply_function<functions::erfc>>("erfc", "1 - erf(x), accurate where that is small");
+
+constinit const Op scaled_erfc = unary_op<apply_function<functions::scaled_erfc>>(
+    "scaled_erfc", "exp(x^2) erfc(x)", kFloatingOperand, unit_samples);
+constinit const Op inverse_erf = unary_op<apply_function<functions::inverse_erf>>(
+    "inverse_erf", "inverse of the error function", kFloatingOperand, unit_samples);
+constinit const Op inverse_normal = unary_op<apply_function<functions::inverse_normal>>(
+    "inverse_normal", "inverse of the normal distribution function", kFloatingOperand, probability_samples);
+constinit const Op log_gamma = unary_op<apply_function<functions::log_gamma>>(
+    "log_gamma", "logarithm of the absolute value of the gamma function", kFloatingOperand, positive_samples);
+constinit const Op digamma = unary_op<apply_function<functions::digamma>>(
+    "digamma", "derivative of log_gamma", kFloatingOperand, positive_samples);
+constinit const Op bessel_i0 =
+    unary_op<apply_function<functions::bessel_i0>>("bessel_i0", "modified Bessel function of order 0");
+constinit const Op bessel_i1 =
+    unary_op<apply_function<functions::bessel_i1>>("bessel_i1", "modified Bessel function of order 1");
+constinit const Op scaled_bessel_i0 =
+    unary_op<apply_function<functions::scaled_bessel_i0>>("scaled_bessel_i0", "exp(-|x|) bessel_i0(x)");
+constinit const Op scaled_bessel_i1 =
+    unary_op<apply_function<functions::scaled_bessel_i1>>("scaled_bessel_i1", "exp(-|x|) bessel_i1(x)");
 
 constinit const Op floor = unary_op<apply_operation<kFloor>>(
     "floor", "the next integer below", kFloatingOperand, floating_samples, Trait::kIdempotent);

@@ -7,8 +7,8 @@
 
 #include "routines/routines.h"
 #include "routines/sort_keys.h"
-#include "routines/special.h"
 #include "support/error.h"
+#include "support/special.h"
 #include "support/thread_pool.h"
 
 namespace ingot::core::routines {

@@ -2,9 +2,9 @@
 // By their recurrences of three terms.
 #include <cmath>
 
-#include "routines/special.h"
+#include "support/special.h"
 
-namespace ingot::core::routines::special {
+namespace ingot::core::special {
 namespace {
 
 // Beyond this degree, recurrences give no number: their work is bounded, where torch's grows with the degree.
@@ -90,4 +90,4 @@ double legendre(double x, double n) {
                [&](double k, double q, double p) { return ((2 * k + 1) * x * q - k * p) / (k + 1); });
 }
 
-}  // namespace ingot::core::routines::special
+}  // namespace ingot::core::special

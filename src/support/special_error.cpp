@@ -2,9 +2,9 @@
 #include <cmath>
 #include <numbers>
 
-#include "routines/special.h"
+#include "support/special.h"
 
-namespace ingot::core::routines::special {
+namespace ingot::core::special {
 namespace {
 
 constexpr double kSqrtPi = 1 / std::numbers::inv_sqrtpi;
@@ -62,4 +62,4 @@ double inverse_normal(double p) {
   return p < 0.5 ? -size : size;
 }
 
-}  // namespace ingot::core::routines::special
+}  // namespace ingot::core::special

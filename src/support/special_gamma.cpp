@@ -6,9 +6,9 @@
 #include <numbers>
 #include <optional>
 
-#include "routines/special.h"
+#include "support/special.h"
 
-namespace ingot::core::routines::special {
+namespace ingot::core::special {
 namespace {
 
 // B(2k) / (2k)!, of the Bernoulli numbers, for k from 1.
@@ -204,4 +204,4 @@ double upper_gamma(double a, double x) {
   return edge ? 1 - *edge : upper_of(a, x);
 }
 
-}  // namespace ingot::core::routines::special
+}  // namespace ingot::core::special

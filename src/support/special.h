@@ -7,7 +7,7 @@
 #include <limits>
 #include <numbers>
 
-namespace ingot::core::routines::special {
+namespace ingot::core::special {
 
 inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 inline constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
@@ -64,4 +64,4 @@ double hermite_he(double x, double n);
 double laguerre(double x, double n);
 double legendre(double x, double n);
 
-}  // namespace ingot::core::routines::special
+}  // namespace ingot::core::special

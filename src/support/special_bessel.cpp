@@ -5,7 +5,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "routines/special.h"
+#include "support/special.h"
 
 #ifdef _WIN32
 extern "C" {  // of its C library, whose header hides them from strict C++
@@ -16,7 +16,7 @@ double _y1(double);
 }
 #endif
 
-namespace ingot::core::routines::special {
+namespace ingot::core::special {
 namespace c_library {
 #ifdef _WIN32
 constexpr auto j0 = ::_j0, j1 = ::_j1, y0 = ::_y0, y1 = ::_y1;
@@ -141,4 +141,4 @@ double airy(double x) {
   return std::exp(-zeta) * std::sqrt(x / 3) / kPi * integrated_k(1.0 / 3, zeta);
 }
 
-}  // namespace ingot::core::routines::special
+}  // namespace ingot::core::special
