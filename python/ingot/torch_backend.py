@@ -347,9 +347,7 @@ def _as_torch_error(error: Error) -> BaseException:
         return error
 
     kind = type(type(error).__name__, (type(error), shorten), {})
-    raised = kind.__new__(kind)
-    type(error).__init__(
-        raised, str(error), code=error.code, node=error.node, source=error.source, advice=error.advice
-    )
+    raised = kind.__new__(kind, str(error))  # without __init__, of which torch's class has another one
+    raised.__dict__.update(error.__dict__)
     raised.first_useful_frame = None
     return raised
