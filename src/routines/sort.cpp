@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "routines/first_items.h"
 #include "routines/routines.h"
 #include "routines/sort_keys.h"
 #include "support/error.h"
@@ -12,20 +13,18 @@ namespace ingot::core::routines {
 namespace {
 
 constexpr int64_t kGrainElements = 4096;  // enough work for a thread of its own
+constexpr int64_t kManyTimes = 16;        // as many elements as are requested: few of them become items
 
 template <typename Key>
 struct Scratch {
-  Scratch(const RoutineCall& call, int64_t extent)
-      : size(static_cast<size_t>(extent)),
-        lines(call, 2 * size * static_cast<size_t>(call.pool == nullptr ? 1 : call.pool->threads())) {}
+  Scratch(const RoutineCall& call, int64_t count)
+      : size(static_cast<size_t>(count)),
+        lines(call, size * static_cast<size_t>(call.pool == nullptr ? 1 : call.pool->threads())) {}
   std::span<SortItem<Key>> items_of(int worker) const {
-    return lines.items().subspan(2 * size * static_cast<size_t>(worker), size);
-  }
-  std::span<SortItem<Key>> spare_of(int worker) const {
-    return lines.items().subspan(2 * size * static_cast<size_t>(worker) + size, size);
+    return lines.items().subspan(size * static_cast<size_t>(worker), size);
   }
   size_t size;
-  WorkingItems<SortItem<Key>> lines;  // per worker: a line, and as much scratch space
+  WorkingItems<SortItem<Key>> lines;  // `size` per worker
 };
 
 // The lines of the input along an axis, each with the keys of its elements in sorting order.
@@ -38,23 +37,31 @@ class Lines {
   // Calls each(line, items, spare) with all items of the line, over the threads of the call.
   template <typename Each>
   void for_each(const RoutineCall& call, bool descending, const Each& each) const {
-    const Scratch<Key> scratch(call, from_.extent);
-    auto run_some = [&](int64_t begin, int64_t end, int worker) {
-      const auto items = scratch.items_of(worker);
-      for (int64_t line = begin; line < end; ++line) {
-        const Stored* first = first_of(line);
-        for (size_t i = 0; i < items.size(); ++i) {
-          const Key key = sort_key(first[static_cast<int64_t>(i) * from_.inner]);
-          items[i] = {descending ? static_cast<Key>(~key) : key, static_cast<Key>(i)};
-        }
-        each(line, items, scratch.spare_of(worker));
+    const Scratch<Key> scratch(call, 2 * from_.extent);
+    for_each_line(call, [&](int64_t line, int worker) {
+      const auto both = scratch.items_of(worker);
+      const auto items = both.first(both.size() / 2);
+      const Stored* first = first_of(line);
+      for (size_t i = 0; i < items.size(); ++i) {
+        const Key key = sort_key(first[static_cast<int64_t>(i) * from_.inner]);
+        items[i] = {descending ? static_cast<Key>(~key) : key, static_cast<Key>(i)};
       }
-    };
-    const int64_t lines = from_.outer * from_.inner;
-    const int64_t grain = std::max<int64_t>(1, kGrainElements / std::max<int64_t>(1, from_.extent));
-    if (call.pool == nullptr) return run_some(0, lines, 0);
-    call.pool->parallel_for(lines, grain, run_some);
+      each(line, items, both.subspan(items.size()));
+    });
   }
+  // Calls each(line, items) with the `count` first items of the line.
+  template <bool kDescending, typename Each>
+  void for_each_first(const RoutineCall& call, int64_t count, const Each& each) const {
+    const auto kept = static_cast<size_t>(count);
+    const Scratch<Key> scratch(call, static_cast<int64_t>(items_for_first(kept)));
+    for_each_line(call, [&](int64_t line, int worker) {
+      const auto items = scratch.items_of(worker);
+      FirstItems<kDescending, Stored, Key>(first_of(line), from_.inner, kept, items)
+          .select(static_cast<size_t>(from_.extent));
+      each(line, items);
+    });
+  }
+  int64_t extent() const { return from_.extent; }
   // Writes result `i` of the `count` that each line has: the element at `index`.
   void write(const RoutineCall& call, int64_t line, int64_t count, int64_t i, int64_t index) const {
     const int64_t place = (line / from_.inner * count + i) * from_.inner + line % from_.inner;
@@ -63,6 +70,16 @@ class Lines {
   }
 
  private:
+  template <typename Each>
+  void for_each_line(const RoutineCall& call, const Each& each) const {
+    auto run_some = [&](int64_t begin, int64_t end, int worker) {
+      for (int64_t line = begin; line < end; ++line) each(line, worker);
+    };
+    const int64_t lines = from_.outer * from_.inner;
+    const int64_t grain = std::max<int64_t>(1, kGrainElements / std::max<int64_t>(1, from_.extent));
+    if (call.pool == nullptr) return run_some(0, lines, 0);
+    call.pool->parallel_for(lines, grain, run_some);
+  }
   const Stored* first_of(int64_t line) const {
     return source_ + line / from_.inner * from_.extent * from_.inner + line % from_.inner;
   }
@@ -78,10 +95,16 @@ struct SortLines {
 
   template <typename Stored, typename Key>
   void run(const RoutineCall& call, const Lines<Stored, Key>& lines) const {
-    lines.for_each(call, descending, [&](int64_t line, auto items, auto spare) {
-      sort_first(items, static_cast<size_t>(count), spare);
+    const auto write = [&](int64_t line, std::span<SortItem<Key>> items) {
       for (int64_t i = 0; i < count; ++i)
         lines.write(call, line, count, i, static_cast<int64_t>(items[static_cast<size_t>(i)].index));
+    };
+    if (count > 0 && count < lines.extent() / kManyTimes)
+      return descending ? lines.template for_each_first<true>(call, count, write)
+                        : lines.template for_each_first<false>(call, count, write);
+    lines.for_each(call, descending, [&](int64_t line, auto items, auto spare) {
+      sort_first(items, static_cast<size_t>(count), spare);
+      write(line, items);
     });
   }
 };

@@ -95,7 +95,6 @@ void sort_first(std::span<SortItem<Key>> items, size_t count, std::span<SortItem
       512;  // counting the digits costs about as much as a comparison sort of this many
   const auto first = items.begin(), middle = first + static_cast<ptrdiff_t>(count);
   if (count == 0) return;
-  if (count < items.size() / 16) return std::partial_sort(first, middle, items.end());
   if (count == items.size() && count >= kWorthRadix) return radix_sort(items, spare);
   if (count < items.size()) std::nth_element(first, middle, items.end());
   std::sort(first, middle);

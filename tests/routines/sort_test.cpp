@@ -17,18 +17,20 @@
 namespace ingot::core {
 namespace {
 
-double special(std::mt19937& random) {
+// One element of `each` is special.
+double special(std::mt19937& random, unsigned each) {
   constexpr double kSpecial[] = {0.0, -0.0, NAN, -NAN, INFINITY, -INFINITY, 1e-40, -1e-40};
   const auto number = static_cast<double>(static_cast<int64_t>(random() % 2000) - 1000);
-  return random() % 4 == 0 ? kSpecial[random() % std::size(kSpecial)] : number / 8;
+  return random() % each == 0 ? kSpecial[random() % std::size(kSpecial)] : number / 8;
 }
 
-Tensor values_of(DType dtype, int64_t lines, int64_t extent, std::mt19937& random) {
-  Tensor tensor = make_tensor(dtype, {lines, extent, 2});
-  for (int64_t i = 0; i < lines * extent * 2; ++i) {
-    const std::vector<int64_t> at{i / (2 * extent), i / 2 % extent, i % 2};
+Tensor values_of(DType dtype, const std::vector<int64_t>& shape, std::mt19937& random, unsigned each = 4) {
+  Tensor tensor = make_tensor(dtype, shape);
+  const int64_t extent = shape[1], inner = shape[2];
+  for (int64_t i = 0; i < shape[0] * extent * inner; ++i) {
+    const std::vector<int64_t> at{i / (inner * extent), i / inner % extent, i % inner};
     if (is_floating(dtype)) {
-      write_double(tensor.view(), at, special(random));
+      write_double(tensor.view(), at, special(random, each));
     } else {
       const auto bits = static_cast<int64_t>((uint64_t{random()} << 32) | random());
       write_integer(tensor.view(), at, random() % 2 == 0 ? bits : bits % 10);
@@ -55,17 +57,18 @@ std::vector<int64_t> expected_order(const Tensor& x, int64_t line, int64_t colum
 
 void expect_sorted(const Tensor& x, int64_t count, bool descending, ThreadPool* pool) {
   const bool whole = count == x.shape[1];
-  Tensor values = make_tensor(x.dtype, {x.shape[0], count, 2}),
+  const int64_t inner = x.shape[2];
+  Tensor values = make_tensor(x.dtype, {x.shape[0], count, inner}),
          indices = make_tensor(DType::kI64, values.shape);
   const std::vector<TensorView> from{x.view()}, to{values.view(), indices.view()};
   const NamedValues attributes{{"axis", 1}, {whole ? "descending" : "largest", descending}};
   find_routine(whole ? "sort" : "top_k")
       ->run({.inputs = from, .outputs = to, .attributes = attributes, .pool = pool});
-  for (int64_t line = 0; line < x.shape[0] * 2; ++line) {
-    const auto order = expected_order(x, line / 2, line % 2, descending);
+  for (int64_t line = 0; line < x.shape[0] * inner; ++line) {
+    const auto order = expected_order(x, line / inner, line % inner, descending);
     for (int64_t i = 0; i < count; ++i) {
-      const std::vector<int64_t> at{line / 2, i, line % 2},
-          place{line / 2, order[static_cast<size_t>(i)], line % 2};
+      const std::vector<int64_t> at{line / inner, i, line % inner},
+          place{line / inner, order[static_cast<size_t>(i)], line % inner};
       ASSERT_EQ(read_integer(indices.view(), at), place[1])
           << name(x.dtype) << " " << x.shape[1] << " " << count;
       const double value = read_double(values.view(), at), wanted = read_double(x.view(), place);
@@ -74,17 +77,42 @@ void expect_sorted(const Tensor& x, int64_t count, bool descending, ThreadPool* 
   }
 }
 
+constexpr DType kDTypes[] = {DType::kF32, DType::kF64, DType::kF16, DType::kBF16, DType::kI8,
+                             DType::kU8,  DType::kI16, DType::kI32, DType::kI64};
+
 TEST(Sort, IsStableForEveryDTypeAndLength) {
   std::mt19937 random(5);
   ThreadPool pool(2, 0);
-  for (const DType dtype : {DType::kF32, DType::kF64, DType::kF16, DType::kBF16, DType::kI8, DType::kU8,
-                            DType::kI16, DType::kI32, DType::kI64}) {
+  for (const DType dtype : kDTypes) {
     for (const int64_t extent : {0, 1, 3, 100, 512, 1100}) {
-      const Tensor x = values_of(dtype, 2, extent, random);
+      const Tensor x = values_of(dtype, {2, extent, 2}, random);
       for (const bool descending : {false, true}) {
         for (const int64_t count : {extent, extent / 2, extent / 50})
           expect_sorted(x, count, descending, &pool);
         expect_sorted(x, extent, descending, nullptr);
+      }
+    }
+  }
+}
+
+// Few of many elements: most are compared with the last one that is kept, by vectors. Lines of NaN alone, of
+// special values alone, and where each element precedes those before it.
+TEST(Sort, FindsTheFirstOfManyElements) {
+  std::mt19937 random(7);
+  for (const DType dtype : kDTypes) {
+    for (const int64_t inner : {1, 3}) {
+      for (const int64_t extent : {17, 64, 1000, 3001}) {
+        Tensor x = values_of(dtype, {3, extent, inner}, random, 700);
+        for (int64_t i = 0; i < extent * inner; ++i) {
+          const std::vector<int64_t> rising{1, i / inner, i % inner}, last{2, i / inner, i % inner};
+          if (!is_floating(dtype)) continue;
+          write_double(x.view(), rising, static_cast<double>(i));
+          write_double(x.view(), last, i % 7 == 0 ? special(random, 1) : NAN);
+        }
+        for (const bool descending : {false, true}) {
+          for (const int64_t count : {int64_t{1}, int64_t{2}, extent / 17, extent / 100})
+            expect_sorted(x, count, descending, nullptr);
+        }
       }
     }
   }
@@ -120,10 +148,9 @@ void expect_selected(const Tensor& x, std::optional<int64_t> rank, ThreadPool* p
 TEST(Select, TakesWhatSortingPutsThere) {
   std::mt19937 random(6);
   ThreadPool pool(2, 0);
-  for (const DType dtype : {DType::kF32, DType::kF64, DType::kF16, DType::kBF16, DType::kI8, DType::kU8,
-                            DType::kI16, DType::kI32, DType::kI64}) {
+  for (const DType dtype : kDTypes) {
     for (const int64_t extent : {1, 2, 3, 7, 100, 1101}) {
-      const Tensor x = values_of(dtype, 2, extent, random);
+      const Tensor x = values_of(dtype, {2, extent, 2}, random);
       expect_selected(x, std::nullopt, &pool);
       for (const int64_t rank : {int64_t{0}, extent / 3, extent - 1}) expect_selected(x, rank, nullptr);
     }

@@ -176,10 +176,6 @@ std::string sorts_wide_integers(const Node& node, const Target&) {
   const bool is_wide = is_integer(dtype) && bit_width(dtype) == 64;
   return is_wide ? "long lines of 64-bit integers are sorted in eight passes" : "";
 }
-std::string selects_from_long_lines(const Node& node, const Target&) {
-  if (node.op != &ops::top_k || !has_long_lines(node)) return {};
-  return "top_k of long lines reads them more than once";
-}
 std::string adds_single_elements(const Node& node, const Target&) {
   const bool applies = node.op == &ops::scatter_add && node.results[0]->type.rank() == 1;
   return applies ? "single elements are added one after the other" : "";
@@ -289,7 +285,6 @@ constexpr Row kRows[] = {
     {interpolates_one_by_one<Loads::kOfHalves>, rate<275>, rate<340>},
     {widens_bf16, rate<static_cast<int>(1000 * kPeerProducts)>, bf16_rate},
     {sorts_wide_integers, rate<25>, rate<37>},
-    {selects_from_long_lines, rate<92>, rate<150>},
     {adds_single_elements, rate<950>, rate<1140>},
     {samples_one_by_one<false>, rate<290>, rate<490>},
     {samples_one_by_one<true>, rate<370>, rate<1200>},
