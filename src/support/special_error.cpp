@@ -39,9 +39,15 @@ double inverse_small_erf(double y) {
 }  // namespace
 
 double scaled_erfc(double x) {
-  if (x < 25) return std::exp(x * x) * std::erfc(x);
+  if (x < 25) {
+    const double square = x * x;
+    const double lost = square < 1000 ? std::fma(x, x, -square) : 0;  // beyond, exp is infinite
+    return std::exp(square) * (1 + lost) * std::erfc(x);
+  }
   const double s = 1 / (2 * x * x);
-  return (1 - s * (1 - 3 * s * (1 - 5 * s * (1 - 7 * s)))) / x / kSqrtPi;
+  double series = 1;
+  for (int factor = 13; factor > 0; factor -= 2) series = 1 - factor * s * series;
+  return series / x / kSqrtPi;
 }
 
 double inverse_erf(double y) {

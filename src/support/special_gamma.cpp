@@ -143,7 +143,7 @@ double digamma(double x) {
   if (x == 0) return std::copysign(kInfinity, -x);
   if (x == -kInfinity || (x < 0 && x == std::floor(x))) return kNan;
   if (x == kInfinity) return x;
-  if (x < 0) return digamma(1 - x) - kPi / std::tan(kPi * std::fmod(x, 1));
+  if (x < 0) return digamma(1 - x) - kPi / std::tan(kPi * (x - std::round(x)));
   double shift = 0;
   for (; x < 10; ++x) shift += 1 / x;
   // The sum of B(2k) / (2k x^2k).

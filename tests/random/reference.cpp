@@ -63,7 +63,8 @@ class NoisyNode {
     if (!rounds_) return;
     elementwise_ = node.op->traits.has(Trait::kElementwise);
     has_tail_ = node.op == &ops::gelu;
-    has_logarithm_ = node.op == &ops::log_softmax || node.op == &ops::log_sum_exp;
+    has_absolute_error_ = node.op == &ops::log_softmax || node.op == &ops::log_sum_exp ||
+                          node.op == &ops::log_gamma || node.op == &ops::digamma;
     is_power_ = node.op == &ops::power;
     hides_ = node.op == &ops::attention && (node.has_operand(3) || node.attributes<ops::Attention>().causal);
     multiplies_ = node.op == &ops::product || node.op == &ops::cumulative_product;
@@ -123,7 +124,7 @@ class NoisyNode {
       const Tensor* known = i < exact.size() && exact[i].dtype == DType::kF64 ? &exact[i] : nullptr;
       const std::vector<bool> changed = add_noise(results[i], random, 2 * noise_of(results[i].dtype), known);
       if (has_tail_) add_tail_noise(results[i], *used[0], random);
-      if (has_logarithm_) add_absolute_noise(results[i], random);
+      if (has_absolute_error_) add_absolute_noise(results[i], random);
       if (results[i].dtype == node_.results[i]->type.dtype || keeps_wide(number)) continue;
       const Tensor before = results[i];
       results[i] = converted(before, node_.results[i]->type.dtype);
@@ -215,7 +216,7 @@ class NoisyNode {
   }
 
   // The sum is 1 or more: where its logarithm is near 0, a unit of the sum is far more than one of the
-  // result.
+  // result. The same holds for functions whose terms cancel beside their zeros.
   static void add_absolute_noise(Tensor& result, Random& random) {
     if (!is_floating(result.dtype)) return;
     const double size = noise_of(result.dtype);
@@ -300,7 +301,7 @@ class NoisyNode {
   }
 
   const Node& node_;
-  bool rounds_, keeps_rounding_, elementwise_ = false, has_tail_ = false, has_logarithm_ = false,
+  bool rounds_, keeps_rounding_, elementwise_ = false, has_tail_ = false, has_absolute_error_ = false,
                                  multiplies_ = false, averages_ = false, is_power_ = false, hides_ = false,
                                  multiplies_bf16_ = false, rounds_weights_ = false;
   Promoted halves_, doubles_;
