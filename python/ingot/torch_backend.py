@@ -347,7 +347,8 @@ def _as_torch_error(error: Error) -> BaseException:
         return error
 
     kind = type(type(error).__name__, (type(error), shorten), {})
-    raised = kind.__new__(kind, str(error))  # without __init__, of which torch's class has another one
+    raised = kind.__new__(kind)  # without __init__, of which torch's class has another one
+    raised.args = (str(error),)
     raised.__dict__.update(error.__dict__)
     raised.first_useful_frame = None
     return raised
