@@ -152,6 +152,27 @@ def test_numpy_has_no_bf16() -> None:
     assert texts[0] == texts[1]
 
 
+class Counting(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("calls", torch.zeros(1))
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        self.calls.add_(1)
+        return x.to(torch.bfloat16), self.calls.clone()
+
+
+@pytest.mark.parametrize("kind", [_core, _ctypes])
+def test_calls_without_a_dtype_for_their_outputs_leave_states_alone(kind: Any) -> None:
+    x = torch.ones(3)
+    built = ingot.compile(torch.export.export(Counting(), (x,))).engine
+    engine = ingot.Engine(kind.Engine.load_memory(built.to_bytes()))
+    for expected in (1, 2):
+        with pytest.raises(ingot.UserError, match="no such dtype"):
+            engine(x.numpy())
+        assert engine(x)[1] == expected
+
+
 def test_memory_of_outputs_is_returned() -> None:
     class Copies(torch.nn.Module):
         def forward(self, x: torch.Tensor) -> torch.Tensor:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import ctypes
 import math
 import sys
+from collections.abc import Iterable
 from ctypes import c_int64, c_ubyte
 from typing import Any, NoReturn
 
@@ -180,6 +181,11 @@ def _array_on(memory: ctypes.Array, dtype: int, shape: tuple[int, ...], as_torch
         return torch.from_numpy(np.ndarray(shape, _NUMPY[dtype], memory))
     integers = np.ndarray(shape, f"i{_BYTES[dtype]}", memory)
     return torch.from_numpy(integers).view(getattr(torch, _NAMES[dtype]))
+
+
+def refuse_unless_in_numpy(dtypes: Iterable[int]) -> None:
+    for dtype in dtypes:
+        _numpy_dtype(dtype)
 
 
 def _numpy_dtype(dtype: int) -> np.dtype:

@@ -60,7 +60,7 @@ class Engine:
         self._observer: Observer | None = None
         states = range(lib.engine_state_count(handle))
         self._has_own_state = any(lib.engine_state_input(handle, k) < 0 for k in states)
-        self._output_count = lib.engine_output_count(handle)
+        self._output_dtypes = [dtype for _, dtype, *_ in self.outputs()]
         self._views: list[Callable[..., Any]] = []  # of each input
         self._names: list[str] = []  # of each input, for errors
         self._updated: list[int] = []
@@ -156,7 +156,9 @@ class Engine:
                 arrays.refuse_lazy(value, name)
             plain = arrays.resolved(value)
             kept.append((plain, view(plain, tensors[k], name)))
-        pointers = (arrays.Output * self._output_count)()
+        if not as_torch:
+            arrays.refuse_unless_in_numpy(self._output_dtypes)  # before states and arguments are updated
+        pointers = (arrays.Output * len(self._output_dtypes))()
         outputs = list(pointers)  # once: each is an owner
         context = self._acquire()
         try:
