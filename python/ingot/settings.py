@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ingot import _core
-from ingot.errors import UserError, kind_of
+from ingot.errors import Error, UserError, first_line, kind_of
 from ingot.peer_options import without_peer_options
 
 # Options of this package; all others are passed to the compiler (`ingot build --help` lists them).
@@ -94,7 +94,7 @@ class Settings:
         known = {row[0]: row[1] for row in _core.options()}
         settings = Settings()
         for name, value in without_peer_options(options).items():
-            if name == "rank" and value == "all":
+            if name == "rank" and isinstance(value, str) and value == "all":
                 settings.one_program = True
             elif name in _OWN:
                 setattr(settings, name, _checked(name, value))
@@ -104,7 +104,7 @@ class Settings:
                 settings.compiler[name] = _text(name, known[name], value)
             else:
                 raise _no_option(str(name), [*known, *_OWN, *_parameters(of)])
-        _core.check_options(settings.compiler)
+        _check_texts(settings.compiler)
         if settings.fallback == "fastest" and settings.require_full_compilation:
             raise _no_module("fallback", "for programs that torch may run in part")
         return settings
@@ -125,6 +125,35 @@ def _no_module(name: str, what: str) -> UserError:
         advice="leave it out, and use optimization_level=5 for the fastest engine; or call ingot.compile or torch.compile, "
         "without require_full_compilation",
     )
+
+
+def _check_texts(options: Mapping[str, str]) -> None:
+    """The compiler's check; its messages quote a bad value, but not all name the option."""
+    try:
+        _core.check_options(options)
+    except Error as error:
+        if any(f'"{name}"' in str(error) for name in options):
+            raise
+        for name, text in options.items():
+            try:
+                _core.check_options({name: text})
+            except Error as alone:
+                raise _named(name, alone) from None
+        raise
+
+
+def _named(name: str, error: Error) -> Error:
+    """The same error, whose message begins with the option."""
+    cause = first_line(error).removeprefix(f"[{error.code}] ")
+    return type(error)(f'option "{name}": {cause}', code=error.code, advice=error.advice)
+
+
+def _is_utf8(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _device_options(value: Any, kind: str) -> dict[str, str]:
@@ -155,20 +184,30 @@ def _no_option(name: str, known: list[str]) -> UserError:
     )
 
 
+def _operators(name: str, value: Any) -> tuple[str, ...]:
+    is_list = isinstance(value, Iterable) and not isinstance(value, (str, bytes, Mapping))
+    items = list(value) if is_list and not hasattr(value, "shape") else [None]  # arrays hold no operators
+    if not all(isinstance(item, str) or callable(item) for item in items):
+        raise UserError(f'option "{name}" must be a list of operators, not {value!r}', code="INGOT-U002")
+    from ingot.operators import operator_names  # needs torch, which builds from files do not
+
+    try:
+        return tuple(overload for item in items for overload in operator_names(item))
+    except UserError as error:
+        raise _named(name, error) from None
+
+
 def _checked(name: str, value: Any) -> Any:
     if name == "torch_executed_ops":
-        if isinstance(value, str) or not isinstance(value, Iterable):
-            raise UserError(f'option "{name}" must be a list of operators, not {value!r}', code="INGOT-U002")
-        from ingot.operators import operator_names  # needs torch, which builds from files do not
-
-        return tuple(name for item in value for name in operator_names(item))
+        return _operators(name, value)
     if name == "metadata":
         is_text = isinstance(value, Mapping) and all(
             isinstance(item, str) for pair in value.items() for item in pair
         )
-        if not is_text or "" in value or any("\0" in item for pair in value.items() for item in pair):
+        texts = [item for pair in value.items() for item in pair] if is_text else []
+        if not is_text or "" in value or not all("\0" not in text and _is_utf8(text) for text in texts):
             raise UserError(
-                f'option "{name}" must be a dict of strings by non-empty keys, without NUL, not {value!r}',
+                f'option "{name}" must be a dict of strings in UTF-8 by non-empty keys, without NUL, not {value!r}',
                 code="INGOT-U002",
             )
         return dict(value)
@@ -203,6 +242,13 @@ def _dtype_name(value: Any) -> Any:
 
 def _text(name: str, kind: str, value: Any) -> str:
     """The compiler's text for a value; it knows which strings an option accepts."""
+    text = _any_text(name, kind, value)
+    if not _is_utf8(text):
+        raise UserError(f'option "{name}" must be text in UTF-8, not {value!r}', code="INGOT-U002")
+    return text
+
+
+def _any_text(name: str, kind: str, value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, (int, str)) and kind != "files":

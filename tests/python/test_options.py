@@ -14,6 +14,7 @@ import pytest
 import torch
 from errors.inputs import INGOT
 from ingot import _core, dynamo
+from ingot.settings import Settings
 from ingot.torch_backend import backend
 from lacking import negated
 from torch import nn
@@ -79,6 +80,11 @@ _BAD_OWN = {
         [3],
         3,
         None,
+        torch.tensor(1),
+        torch.tensor([1, 2]),
+        b"abs",
+        {"aten.abs": 1},
+        [["aten.abs"]],
     ],
     "progress": ["aloud", 3],
     "custom_engine_cache": [3, {}, "folder"],
@@ -152,6 +158,35 @@ def test_a_bad_option_is_an_error_everywhere(name: str, value: Any, entries: dic
             call({name: value})
         assert caught.value.code in ("INGOT-U001", "INGOT-U002", "INGOT-U003", "INGOT-U004", "INGOT-U005",
                                      "INGOT-U011", "INGOT-U027", "INGOT-U031", "INGOT-U121", "INGOT-U123"), entry  # fmt: skip
+
+
+class _Odd:
+    """Neither text, nor equal to anything."""
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __eq__(self, other: object) -> bool:
+        raise RuntimeError("compared")
+
+
+_ODD = [_Odd(), [_Odd()], torch.tensor(1), torch.tensor([1, 2]), torch.ones(2).numpy(), object(), len, 1j, float("nan"), -1, 2**70,
+        b"x", [[1]], {1: 2}, {"a": object()}, int, "\0", "\ud800", ["\ud800"], {"\ud800": "a"}, {"a": "\ud800"}, range(2), iter([1]),
+        ..., "no such thing"]  # fmt: skip
+
+
+def _refusal_of(options: dict[str, Any]) -> str:
+    try:
+        Settings.parse(options)
+    except ingot.Error as error:
+        return str(error)
+    return ""
+
+
+@pytest.mark.parametrize("name", [*(row[0] for row in _core.options()), *_BAD_OWN])
+def test_odd_values_are_taken_or_refused_by_name(name: str) -> None:
+    for value in _ODD:
+        refusal = _refusal_of({name: value})
+        assert not refusal or name in refusal, value
 
 
 @pytest.mark.parametrize(
