@@ -18,7 +18,8 @@ class Input:
 
     Either `shape` (all dims fixed), or `min_shape`, `opt_shape` and `max_shape`: dims whose minimum and maximum differ are
     dynamic within that range, and the engine is optimized for `opt_shape`. torch.export requires example sizes of 2 or
-    more for dynamic dims: the example uses `opt_shape`, raised to 2 if the range allows.
+    more for dynamic dims: the example uses `opt_shape`, raised to 2 if the range allows. It says nothing of empty tensors:
+    a minimum of 0 counts as 1.
 
     name: the parameter of the model's forward that it is for; by default inputs go by position.
     """
@@ -228,7 +229,7 @@ def _range(program: torch.export.ExportedProgram, size: int | torch.SymInt) -> t
         return None
     low = int(known.lower) if known.lower.is_finite else 0
     high = int(known.upper) if known.upper.is_finite else 2**63 - 1
-    return (low if low > 2 else 0), high  # torch traces with 2 or more, whatever was requested
+    return (low if low > 2 else 1), high  # torch traces with 2 or more; empty tensors may take other branches
 
 
 def profiles(

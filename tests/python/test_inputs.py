@@ -289,3 +289,17 @@ def test_masked_arrays_are_refused() -> None:
                 engine(*args, **kwargs)
             assert error.value.code == "INGOT-U309"
     np.testing.assert_array_equal(engine(array, masked.data), engine(array, array))
+
+
+@pytest.mark.parametrize("options", [{}, {"torch_executed_ops": ["aten.relu"], "min_block_size": 1}])
+def test_a_minimum_of_zero_counts_as_one(options: dict[str, Any], tmp_path: Path) -> None:
+    """torch.export says nothing of empty tensors."""
+    empty = ingot.Input(min_shape=(0, 8), opt_shape=(4, 8), max_shape=(9, 8))
+    model = Tree().eval()
+    compiled = ingot.compile(model, inputs=[tree_of(empty, empty, empty)], **options)
+    ingot.save(compiled, str(tmp_path / "empty.pt2"), output_format="exported_program")
+    for count in (1, 2, 9):
+        given = tree_of(rows(count), rows(count), rows(count))
+        torch.testing.assert_close(compiled(given)["y"], model(given)["y"], rtol=1e-4, atol=1e-5)
+    with pytest.raises(ingot.UserError, match=r"INGOT-U305.* is 0, outside of the range 1\.\.9"):
+        compiled(tree_of(rows(0), rows(0), rows(0)))
