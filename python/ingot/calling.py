@@ -9,6 +9,7 @@ them: where the process has registered one with torch it is used, else a Record 
 from __future__ import annotations
 
 import json
+import math
 import sys
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
@@ -95,9 +96,7 @@ def _items(kind: str, context: Any, children: list, value: Any, path: str) -> li
 
 def check_value(name: str, fixed: Any, value: Any) -> None:
     """UserError INGOT-U308 unless an argument that is not a tensor has the value that the build fixed."""
-    if value is fixed or (
-        not hasattr(value, "shape") and (value == fixed or (value != value and fixed != fixed))
-    ):
+    if value is fixed or is_same_value(fixed, value):
         return
     shown = repr(value) if isinstance(value, (bool, int, float, complex, str, type(None))) else kind_of(value)
     raise UserError(
@@ -105,6 +104,23 @@ def check_value(name: str, fixed: Any, value: Any) -> None:
         code="INGOT-U308",
         advice="export and build the model again with this value",
     )
+
+
+def is_same_value(fixed: Any, value: Any) -> bool:
+    """Whether a model computes the same with both: numbers of one type, with the same sign of zero, or both NaN.
+
+    1, True and 1.0 are equal in Python, and lead to other dtypes.
+    """
+    if hasattr(value, "shape"):
+        return False
+    if isinstance(fixed, float) and isinstance(value, float):
+        signs = math.copysign(1, fixed), math.copysign(1, value)
+        return (fixed != fixed and value != value) or (fixed == value and signs[0] == signs[1])
+    is_number = isinstance(fixed, _NUMBERS) or isinstance(value, _NUMBERS)
+    return bool(value == fixed) and (not is_number or type(value) is type(fixed))
+
+
+_NUMBERS = (bool, int, float, complex)
 
 
 def _fields(value: Any, kind: str, context: Any) -> tuple[list, str]:
@@ -122,9 +138,9 @@ def _fields(value: Any, kind: str, context: Any) -> tuple[list, str]:
     if len(leaves) == 1 and leaves[0] is value:  # torch does not know the class
         return [], ""
     if spec.context == context:
-        return leaves, ""
+        return leaves, difference(context, spec.context)
     _, own, _ = parse_tree(pytree.treespec_dumps(spec))
-    return leaves, "" if own == context else difference(context, own)
+    return leaves, difference(context, own)
 
 
 def difference(expected: Any, actual: Any, path: str = "") -> str:
@@ -134,7 +150,7 @@ def difference(expected: Any, actual: Any, path: str = "") -> str:
     elif isinstance(expected, list) and isinstance(actual, list) and len(expected) == len(actual):
         pairs = [(f"{path}[{i}]", *each) for i, each in enumerate(zip(expected, actual, strict=True))]
     else:
-        return "" if expected == actual else f"{path} was {expected!r}, is {actual!r}".lstrip()
+        return "" if is_same_value(expected, actual) else f"{path} was {expected!r}, is {actual!r}".lstrip()
     return next((text for name, *both in pairs if (text := difference(*both, name))), "")
 
 

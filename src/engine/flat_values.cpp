@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/flat_values.h"
 
+#include <cmath>
+
 #include "engine/flat_write.h"
 
 namespace ingot::core {
@@ -40,7 +42,13 @@ struct PlainWriter {
   fb::Offset<file::Value> operator()(None) const { return write(ValueTag::kNone); }
   fb::Offset<file::Value> operator()(bool value) const { return write(ValueTag::kBool, value ? 1 : 0); }
   fb::Offset<file::Value> operator()(int64_t value) const { return write(ValueTag::kInteger, value); }
-  fb::Offset<file::Value> operator()(double value) const { return write(ValueTag::kNumber, 0, value); }
+  fb::Offset<file::Value> operator()(double value) const {
+    // Fields that equal their default are left out, and -0.0 equals 0.0.
+    builder.ForceDefaults(value == 0 && std::signbit(value));
+    const auto written = write(ValueTag::kNumber, 0, value);
+    builder.ForceDefaults(false);
+    return written;
+  }
   fb::Offset<file::Value> operator()(const std::string& value) const {
     const auto text = builder.CreateString(value);
     return file::CreateValue(builder, static_cast<uint8_t>(ValueTag::kText), 0, 0, text);

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <random>
 
@@ -319,6 +320,17 @@ TEST(EngineFile, RefusesSectionsThatAreNoTables) {
     contents[section] = noise;
     const std::string expected = "malformed in section '" + std::string(kSectionNames[section]) + "'";
     EXPECT_THAT(verdict(testing::seal(contents)), HasSubstr(expected));
+  }
+}
+
+// Fields that equal their default are left out of the file.
+TEST(EngineFile, KeepsTheSignOfZero) {
+  for (const double zero : {0.0, -0.0}) {
+    EngineData engine = small_engine();
+    engine.signature.inputs[1] = PlainValue(zero);
+    const auto file = open(to_bytes(engine));
+    const CallSlot& slot = file->data().signature.inputs[1];
+    EXPECT_EQ(std::signbit(std::get<double>(std::get<PlainValue>(slot))), std::signbit(zero));
   }
 }
 

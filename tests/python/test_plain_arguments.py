@@ -160,6 +160,35 @@ def test_nan_is_the_fixed_nan() -> None:
         compiled(torch.ones(4), 1.0)
 
 
+_EQUAL = [True, 1, 1.0, False, 0, 0.0, -0.0]
+
+
+@pytest.mark.parametrize("fixed", _EQUAL, ids=repr)
+@pytest.mark.parametrize("options", [{}, {"torch_executed_ops": ["aten.tanh"], "min_block_size": 1}])
+def test_equal_numbers_of_other_types_or_signs_are_refused(
+    fixed: Any, options: dict[str, Any], tmp_path: Path
+) -> None:
+    """They choose another dtype, or another infinity."""
+    compiled = ingot.compile(
+        _Model(lambda x, k: (x * k).tanh() / k), inputs=[torch.ones(4), fixed], **options
+    )
+    for module in _forms(compiled, tmp_path):
+        module(torch.ones(4), fixed)
+        for other in (*_EQUAL, complex(fixed)):
+            if repr(other) != repr(fixed):
+                with pytest.raises(ingot.UserError, match="INGOT-U308"):
+                    module(torch.ones(4), other)
+
+
+def test_fields_of_objects_are_compared_by_type() -> None:
+    compiled = ingot.compile(_Trees(), inputs=list(_rows(4)[0]), kwarg_inputs=_rows(4)[1])
+    for scale in (2, -2.0, torch.tensor(2.0)):
+        args, kwargs = _rows(4)
+        args[0].scale = scale
+        with pytest.raises(ingot.UserError, match="INGOT-U30"):
+            compiled(*args, **kwargs)
+
+
 @pytest.mark.parametrize("value", [3.5, None, "x", [torch.ones(4)], torch.ones(4).numpy()])
 def test_parts_in_torch_name_an_input_that_is_no_tensor(value: Any) -> None:
     options = {"torch_executed_ops": ["aten.tanh"], "min_block_size": 1}
