@@ -9,6 +9,7 @@ import ingot
 import pytest
 import torch
 from accuracy import assert_accurate
+from rebuilt import joined, rebuilt_svd
 from torch import linalg
 from whole_functions import in_engine
 
@@ -45,22 +46,11 @@ def triangle(z: torch.Tensor) -> torch.Tensor:
     return z.triu() + 2 * z.shape[-1] * eye(z)
 
 
-def joined(*parts: torch.Tensor) -> torch.Tensor:
-    return torch.cat([part.flatten(-2) for part in parts], -1)
-
-
 def rebuilt_eigh(z: torch.Tensor, uplo: str = "L") -> torch.Tensor:
     values, vectors = linalg.eigh(definite(z), UPLO=uplo)
     return joined(
         (vectors * values.unsqueeze(-2)) @ vectors.mH, vectors.mH @ vectors, values.unsqueeze(-2) + 0j
     )
-
-
-def rebuilt_svd(z: torch.Tensor, full: bool = False) -> torch.Tensor:
-    u, s, vh = linalg.svd(z, full_matrices=full)
-    k = s.shape[-1]
-    again = (u[..., :k] * s.unsqueeze(-2)) @ vh[..., :k, :]
-    return joined(again, u.mH @ u, vh @ vh.mH, s.unsqueeze(-2) + 0j)
 
 
 def every_lu_solve(z: torch.Tensor) -> torch.Tensor:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import ingot
 import pytest
 import torch
+from rebuilt import joined, rebuilt_svd
 from test_fourier import check, in_engine, seeded
 from torch import linalg
 
@@ -31,20 +32,12 @@ def rebuilt_eigen(x: torch.Tensor) -> torch.Tensor:
     )
 
 
-def rebuilt_svd(x: torch.Tensor, full: bool = False) -> torch.Tensor:
-    u, s, vh = linalg.svd(x, full_matrices=full)
-    k = s.shape[-1]
-    again = (u[..., :k] * s.unsqueeze(-2)) @ vh[..., :k, :]
-    return torch.cat([again.flatten(-2), (u.mT @ u).flatten(-2), (vh @ vh.mT).flatten(-2), s], -1)
-
-
 def unpacked_lu(x: torch.Tensor) -> torch.Tensor:
-    p, lower, upper = linalg.lu(x)
-    return torch.cat([part.flatten(-2) for part in (p, lower, upper)], -1)
+    return joined(*linalg.lu(x))
 
 
 def unpacked_qr(x: torch.Tensor, mode: str = "reduced") -> torch.Tensor:
-    return torch.cat([part.flatten(-2) for part in linalg.qr(x, mode)], -1)
+    return joined(*linalg.qr(x, mode))
 
 
 SQUARE: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
