@@ -10,13 +10,11 @@ namespace ingot::core::cuda {
 namespace {
 
 constexpr std::string_view kTilesOfWarps = R"cuda(
-constexpr int kRows = kWarpRows * 16, kThreads = 128, kOwnKeys = kKeys / kWarpKeys, kSumStride = kValueWidth + 4, kReaders = 0;
-DEVICE bool copies() { return threadIdx.x == 0; }
+constexpr int kRows = kWarpRows * 16, kThreads = 128, kOwnKeys = kKeys / kWarpKeys, kSumStride = kValueWidth + 4, kReaders = 0, kWarpsOfCopier = 4;
 )cuda";
 
 constexpr std::string_view kTilesOfGroups = R"cuda(
-constexpr int kRows = kGroups * 64, kThreads = kGroups * kKeyGroups * 128, kReaders = kGroups * 4, kRowPlaces = kRowTiles > 1 ? 2 : 1;
-DEVICE bool copies() { return threadIdx.x % (kGroups * 128) == 0; }
+constexpr int kRows = kGroups * 64, kThreads = kGroups * kKeyGroups * 128, kReaders = kGroups * 4, kWarpsOfCopier = kGroups * 4, kRowPlaces = kRowTiles > 1 ? 2 : 1;
 )cuda";
 
 constexpr std::string_view kTilePanels = R"cuda(
@@ -219,6 +217,7 @@ DEVICE void attend(char* shared, int block, Cluster& cluster, bool last, Arrival
 // as soon as each of kReaders has released the part that was there before.
 constexpr std::string_view kBulkArrivals = R"cuda(
 constexpr bool kBulk = true;
+DEVICE bool is_in_copying_warp() { return uniform(threadIdx.x / 32) % kWarpsOfCopier == 0; }
 DEVICE void order_copies() { order_shared_memory(); }
 struct Maps {
   const TensorMap *q, *k, *v;
@@ -242,7 +241,7 @@ struct Arrivals {
     __syncthreads();
   }
   __device__ __forceinline__ void copy(int part, Element* q, Element* k, Element* v, const Maps& maps, idx batch, idx first_row, idx first_key, const Operands& x) {
-    if (!copies()) return;
+    if (!is_in_copying_warp() || !is_elected()) return;
     if (kReaders > 0 && used + part >= kStages) wait_for_phase(barrier(part) + kStages * 8, (used + part) / kStages - 1 & 1);
     arrive_and_expect(barrier(part), ((q == nullptr ? 0 : kRowTile) + kKeyTile + kValueTile) * 2);
     for (int p = 0; p < kPanels; ++p) {
@@ -252,7 +251,7 @@ struct Arrivals {
     for (int p = 0; p < kValuePanels; ++p) copy_v_box(v + p * kKeys * kPanel, barrier(part), maps.v, x, batch, first_key, p * kPanel);
   }
   __device__ __forceinline__ void copy_rows(Element* q, const Maps& maps, idx batch, idx first_row, const Operands& x) {
-    if (!copies()) return;
+    if (!is_in_copying_warp() || !is_elected()) return;
     const u32 rows = barriers + 2 * kStages * 8;
     arrive_and_expect(rows, kRowTile * 2);
     for (int p = 0; p < kPanels; ++p) copy_q_box(q + p * kRows * kPanel, rows, maps.q, x, batch, first_row, p * kPanel);

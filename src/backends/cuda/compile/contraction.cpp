@@ -177,9 +177,8 @@ class ContractionWriter {
     out_.line(
         "finish_one_by_one(batch, first_row, first_column, x, load_eight, take_loads, finish_eight);\n}}\n");
     out_.line("return;\n}}\nconst int count = (int)((x.depth + kDepth - 1) / kDepth);\n");
-    out_.line("if (threadIdx.x >= kGroups * 128) {{\ngive_registers<kFewRegisters>();\n");
-    out_.line(
-        "for (idx tile = blockIdx.x; tile < tiles && threadIdx.x == kGroups * 128; tile += gridDim.x) {{\n");
+    out_.line("if (!is_multiplier()) {{\ngive_registers<kFewRegisters>();\n");
+    out_.line("if (is_copier()) for (idx tile = blockIdx.x; tile < tiles; tile += gridDim.x) {{\n");
     out_.line("begin_tile(tile);\n");
     out_.line("copy_parts(parts, 0, count, batch, first_row, first_column, &a_map, &b_map, x);\n");
     out_.line(

@@ -38,17 +38,21 @@ DEVICE void hold_tile(TileSums& sums) {
 }
 
 // The first row of a tile that a group multiplies.
-DEVICE int first_own_row() { return kInTurns ? 0 : threadIdx.x / 128 * 64; }
+DEVICE int first_own_row() { return kInTurns ? 0 : uniform(threadIdx.x / 128) * 64; }
 
 // A block's tiles are numbered by `turn`; `last`: the block has no other.
-DEVICE void multiply_persistently(TileSums& sums, Parts& p, int parts, int turn, bool last) {
+DEVICE void multiply_persistently(TileSums& sums, const Parts& p, int parts, int turn, bool last) {
   if (kInTurns && turn > 0) wait_for_phase(p.others + turn % 2 * 8, (turn - 1) / 2 & 1);
-  for (int part = 0; part < parts; ++part) {
-    wait_for_phase(p.barrier(p.full, part), p.phase(part));
+  const int own_row = first_own_row();
+  Place place = p.next();
+  int before = 0;
+  #pragma unroll 1
+  for (int part = 0; part < parts; ++part, place.advance()) {
+    p.wait_for(place);
     if (kNextWithOperands && last && part + 1 == parts) let_next_start();
     hold_tile(sums);
     begin_products();
-    const u64 a = matrix_of(p.a(part) + first_own_row() * kDepth), b = matrix_of(p.b(part));
+    const u64 a = matrix_of(p.a(place.stage) + own_row * kDepth), b = matrix_of(p.b(place.stage));
     #pragma unroll
     for (int k = 0; k < kDepth / 16; ++k)
       #pragma unroll
@@ -57,13 +61,14 @@ DEVICE void multiply_persistently(TileSums& sums, Parts& p, int parts, int turn,
     hold_tile(sums);
     if (part > 0) {
       wait_for_products<1>();
-      if (threadIdx.x % 32 == 0) arrive(p.barrier(p.empty, part - 1));
+      p.release(before);
     }
+    before = place.stage;
   }
   if (kInTurns && threadIdx.x % 32 == 0) arrive(p.others + (turn + 1) % 2 * 8);
   wait_for_products<0>();
   hold_tile(sums);
-  if (threadIdx.x % 32 == 0) arrive(p.barrier(p.empty, parts - 1));
+  p.release(before);
 }
 
 // Eight sums of a lane are of neighbouring columns, by the order in which b is copied: none has to go through shared

@@ -31,6 +31,15 @@ DEVICE void copy_window(u16* to, u32 barrier, const TensorMap* map, int channel,
   asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5, %6}], [%2], {%7, %8};"
                ::"r"(shared_address(to)), "l"(map), "r"(barrier), "r"(channel), "r"(first_x), "r"(first_y), "r"(image), "h"((u16)x), "h"((u16)y) : "memory");
 }
+// True in one lane of a warp, all of which call this. Around copies of a thread that is not known to be one ptxas puts
+// a loop over lanes.
+DEVICE bool is_elected() {
+  u32 elected;
+  asm volatile("{\n.reg .pred one;\nelect.sync _|one, 0xffffffff;\nselp.u32 %0, 1, 0, one;\n}" : "=r"(elected));
+  return elected != 0;
+}
+// A number that is the same in all lanes of a warp.
+DEVICE int uniform(int number) { return __shfl_sync(~0u, number, 0); }
 DEVICE void fetch_map(const TensorMap* map) { asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory"); }
 
 // Barriers count arrivals and bytes; a phase ends when both have come. Phases alternate between 0 and 1.
@@ -88,18 +97,29 @@ constexpr int kTileBytes = kSplits > 1 ? kAllPartBytes + kSumBytes : kAllPartByt
 constexpr int kOthers = kSplits > 1 ? 1 : 0, kOtherArrivals = 1;
 )cuda";
 
-// Parts of the depth on their way from memory to the warps of kReaders, which release them.
+// Parts of the depth on their way from memory to the warps of kReaders, which release them. These loops are not
+// unrolled: code that runs once takes longer to fetch than to run.
 constexpr std::string_view kGroupParts = R"cuda(
+// Of a part: its buffer, and the phase of the buffer's barriers.
+struct Place {
+  int stage;
+  u32 phase;
+  __device__ __forceinline__ void advance() { if (++stage == kStages) stage = 0, phase ^= 1; }
+};
 struct Parts {
   u16* tiles;  // [kStages][a, b]
   u32 full, empty;  // barriers, kStages each
   u32 others;       // barriers, kOthers: of sums from the blocks of the cluster, or of turns
   int used, turn;   // parts of earlier tiles, and their number
-  __device__ __forceinline__ u16* a(int part) { return tiles + (used + part) % kStages * (kATile + kBTile); }
-  __device__ __forceinline__ u16* b(int part) { return a(part) + kATile; }
-  __device__ __forceinline__ u32 barrier(u32 of, int part) { return of + (used + part) % kStages * 8; }
-  __device__ __forceinline__ u32 phase(int part) { return (used + part) / kStages & 1; }
+  __device__ __forceinline__ Place next() const { return {used % kStages, (u32)(used / kStages) & 1}; }
+  __device__ __forceinline__ u16* a(int stage) const { return tiles + stage * (kATile + kBTile); }
+  __device__ __forceinline__ u16* b(int stage) const { return a(stage) + kATile; }
+  __device__ __forceinline__ void wait_for(const Place& place) const { wait_for_phase(full + place.stage * 8, place.phase); }
+  __device__ __forceinline__ void release(int stage) const { if (threadIdx.x % 32 == 0) arrive(empty + stage * 8); }
 };
+// Asked of what is uniform, so that loops count, and describe operands, in uniform registers.
+DEVICE bool is_copier() { return uniform(threadIdx.x / 32) == kGroups * 4; }  // the last group's first warp
+DEVICE bool is_multiplier() { return uniform(threadIdx.x / 128) < kGroups; }
 
 DEVICE Parts make_parts(char* shared, bool aligned, const TensorMap* a_map, const TensorMap* b_map) {
   Parts parts;
@@ -122,49 +142,58 @@ DEVICE Parts make_parts(char* shared, bool aligned, const TensorMap* a_map, cons
   return parts;
 }
 
-DEVICE void copy_parts(Parts& p, int first, int parts, idx batch, idx first_row, idx first_column, const TensorMap* a_map, const TensorMap* b_map, const Operands& x) {
-  const auto depth_of = [&](int part) { return (idx)(first + part) * kDepth; };
+DEVICE void copy_parts(const Parts& p, int first, int parts, idx batch, idx first_row, idx first_column, const TensorMap* a_map, const TensorMap* b_map, const Operands& x) {
   const int ahead = p.used > 0 ? 0 : parts < kStages ? parts : kStages;  // of the kernel before
-  const auto begin_part = [&](int part) {
-    if (p.used + part >= kStages) wait_for_phase(p.barrier(p.empty, part), p.phase(part) ^ 1);
-    arrive_and_expect(p.barrier(p.full, part), kPartBytes);
-  };
-  const auto copy_b = [&](int part) { copy_b_box(p.b(part), p.barrier(p.full, part), b_map, x, batch, first_column, depth_of(part)); };
+  const auto copy_b = [&](int part, int stage) { copy_b_box(p.b(stage), p.full + stage * 8, b_map, x, batch, first_column, (idx)(first + part) * kDepth); };
+  #pragma unroll 1
   for (int part = 0; part < ahead; ++part) {
-    begin_part(part);
-    if (kBIsWeight) copy_b(part);
+    if (is_elected()) {
+      arrive_and_expect(p.full + part * 8, kPartBytes);
+      if (kBIsWeight) copy_b(part, part);
+    }
+    __syncwarp();
   }
   wait_for_previous();
-  for (int part = 0; part < parts; ++part) {
-    if (part >= ahead) begin_part(part);
-    copy_a_box(p.a(part), p.barrier(p.full, part), a_map, x, batch, first_row, depth_of(part));
-    if (!kBIsWeight || part >= ahead) copy_b(part);
+  Place place = p.next();
+  #pragma unroll 1
+  for (int part = 0; part < parts; ++part, place.advance()) {
+    if (part >= ahead) wait_for_phase(p.empty + place.stage * 8, place.phase ^ 1);
+    if (is_elected()) {
+      if (part >= ahead) arrive_and_expect(p.full + place.stage * 8, kPartBytes);
+      copy_a_box(p.a(place.stage), p.full + place.stage * 8, a_map, x, batch, first_row, (idx)(first + part) * kDepth);
+      if (!kBIsWeight || part >= ahead) copy_b(part, place.stage);
+    }
+    __syncwarp();
   }
 }
 
 )cuda";
 
 constexpr std::string_view kMultiplyParts = R"cuda(
-DEVICE void multiply_parts(f32 (&sums)[kColumns / 8][4], Parts& p, int parts) {
-  const int group = threadIdx.x / 128;
-  for (int part = 0; part < parts; ++part) {
-    wait_for_phase(p.barrier(p.full, part), p.phase(part));
+DEVICE void multiply_parts(f32 (&sums)[kColumns / 8][4], const Parts& p, int parts) {
+  const int group = kGroups == 1 ? 0 : uniform(threadIdx.x / 128);
+  Place place = p.next();
+  int before = 0;
+  #pragma unroll 1
+  for (int part = 0; part < parts; ++part, place.advance()) {
+    p.wait_for(place);
     if (kNextWithOperands && part + 1 == parts) let_next_start();
     hold_sums(sums);
     begin_products();
-    const u64 a = matrix_of(p.a(part) + group * 64 * kDepth), b = matrix_of(p.b(part));
+    const u64 a = matrix_of(p.a(place.stage) + group * 64 * kDepth), b = matrix_of(p.b(place.stage));
     #pragma unroll
     for (int k = 0; k < kDepth / 16; ++k) multiply_group(sums, a + k * 2, b + k * 2);
     commit_products();
     hold_sums(sums);
     if (part > 0) {
       wait_for_products<1>();
-      if (threadIdx.x % 32 == 0) arrive(p.barrier(p.empty, part - 1));
+      p.release(before);
     }
+    before = place.stage;
   }
   wait_for_products<0>();
   hold_sums(sums);
-  if (threadIdx.x % 32 == 0) arrive(p.barrier(p.empty, parts - 1));
+  p.release(before);
 }
 )cuda";
 
@@ -243,10 +272,10 @@ constexpr std::string_view kGroupTile = R"cuda(
 template <class Begin, class End> DEVICE void multiply_tile(char* shared, Parts& p, int share, idx batch, idx first_row, idx first_column, const TensorMap* a_map, const TensorMap* b_map, const Operands& x, const Begin& begin_epilogue, const End& end_products) {
   const int all = (int)((x.depth + kDepth - 1) / kDepth), first = all * share / kSplits, parts = all * (share + 1) / kSplits - first;
   f32 sums[kColumns / 8][4] = {};
-  if (threadIdx.x == kGroups * 128) copy_parts(p, first, parts, batch, first_row, first_column, a_map, b_map, x);
+  if (is_copier()) copy_parts(p, first, parts, batch, first_row, first_column, a_map, b_map, x);
   else wait_for_previous();
   begin_epilogue();
-  if (threadIdx.x < kGroups * 128) multiply_parts(sums, p, parts);
+  if (is_multiplier()) multiply_parts(sums, p, parts);
   end_products();
   share_sums(shared, p, share, sums);
   p.used += parts;
