@@ -155,7 +155,7 @@ int64_t GroupTile::shared_bytes() const {
   constexpr int64_t kElement = 2, kSum = 4, kSumPadding = 4, kBarriers = 16;
   const int64_t parts = stages * int64_t{kDepth} * (rows() + columns) * kElement;
   const int64_t sums = rows() * (columns + kSumPadding) * kSum;
-  return (splits > 1 ? parts + sums : std::max(parts, sums)) + (stages + 1) * kBarriers;
+  return std::max(parts, sums) + (splits > 1 ? sums : 0) + (stages + 1) * kBarriers;
 }
 
 std::vector<BulkTile> rank_bulk_tiles(const ProductSize& size, const GpuLimits& limits) {

@@ -59,7 +59,7 @@ ProductForm form_of(const Tile& tile, const Product& product) {
       .constants = fmt::format(
           "constexpr int kRows = {}, kColumns = {}, kDepth = {}, kStages = {}, kSplits = {}, kWide = 8;\n"
           "constexpr int kWarpRows = {}, kWarpColumns = {}, kWarpDepths = {}, kMultipliers = kWarpRows * "
-          "kWarpColumns * kWarpDepths * 32;\n"
+          "kWarpColumns * kWarpDepths * 32, kSpare = 0;\n"
           "constexpr bool kBDepthInner = {}, kWholeDepth = {};\n",
           tile.rows, tile.columns, tile.depth, tile.stages, tile.splits, tile.warp_rows, tile.warp_columns,
           tile.warp_depths, product.shape.b_depth_inner, depth && *depth % tile.depth == 0),

@@ -25,24 +25,29 @@ constexpr std::string_view kStatistics = R"cuda(
 struct __align__(8) Pair { f32 first, second; };  // moments of a part: mean, squares; of a row: mean, scale
 constexpr int kPartElements = 32;
 
-constexpr int kFinished = kRows / kSplits, kLanesOfRow = kMultipliers / kFinished < 32 ? kMultipliers / kFinished : 32;  // of a block
-static_assert(kMultipliers >= kFinished, "each row has a lane");
+// Spare threads add moments up while others multiply, else those that multiply do it behind the products.
+constexpr int kFinished = kRows / kSplits, kAdders = kSpare >= kFinished ? kSpare : kMultipliers, kFirstAdder = kSpare >= kFinished ? kThreads - kSpare : 0;
+constexpr int kLanesOfRow = kAdders / kFinished < 32 ? kAdders / kFinished : 32;  // of a block
+static_assert(kAdders >= kFinished, "each row has a lane");
 template <int parts> struct OwnMoments { Pair each[(parts + kLanesOfRow - 1) / kLanesOfRow]; };
 
 DEVICE Pair* statistics_in(char* shared, int source) { return (Pair*)(shared + kStatisticsOffset) + source * kRows; }
 
-// By whole warps of those that multiply: the moments are on their way meanwhile, and added up behind the products.
+DEVICE int adder() { return (int)threadIdx.x - kFirstAdder; }  // by whole warps
+DEVICE bool is_adder() { return adder() >= 0 && adder() < kAdders; }
+
+// They are on their way while products are computed.
 template <int parts> DEVICE void load_moments(OwnMoments<parts>& own, const f32* moments, int share, idx first_row, const Operands& x) {
-  if (threadIdx.x >= kMultipliers) return;
-  const int lane = threadIdx.x % kLanesOfRow, row = least<int>(threadIdx.x / kLanesOfRow, kFinished - 1);
+  if (!is_adder()) return;
+  const int lane = adder() % kLanesOfRow, row = least<int>(adder() / kLanesOfRow, kFinished - 1);
   const Pair* const from = (const Pair*)moments + least<idx>(first_row + share * kFinished + row, x.rows - 1) * parts;
   #pragma unroll
   for (int i = 0; i < sizeof(own) / sizeof(Pair); ++i) own.each[i] = from[least(i * kLanesOfRow + lane, parts - 1)];
 }
 // `kept`: called with the row in the tile, its mean and its scale.
 template <int parts, bool centered, class Kept> DEVICE void keep_statistics(const OwnMoments<parts>& own, char* shared, int source, int share, f32 epsilon, const Kept& kept) {
-  if (threadIdx.x >= kMultipliers) return;
-  const int lane = threadIdx.x % kLanesOfRow, row = threadIdx.x / kLanesOfRow;
+  if (!is_adder()) return;
+  const int lane = adder() % kLanesOfRow, row = adder() / kLanesOfRow;
   f32 mean = 0, squares = 0;
   if (centered) {
     #pragma unroll

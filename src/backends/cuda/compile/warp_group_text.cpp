@@ -62,6 +62,10 @@ DEVICE u32 address_in_block(u32 address, int block) {
 DEVICE void send_four(u32 to, u32 barrier, f32 a, f32 b, f32 c, f32 d) {
   asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 [%0], {%2, %3, %4, %5}, [%1];" ::"r"(to), "r"(barrier), "f"(a), "f"(b), "f"(c), "f"(d) : "memory");
 }
+// From this block's shared memory to that of a block of the cluster, whose barrier counts the bytes.
+DEVICE void copy_to_block(u32 to, u32 barrier, const void* from, int bytes) {
+  asm volatile("cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(to), "r"(shared_address(from)), "r"(bytes), "r"(barrier) : "memory");
+}
 // Barriers are shown (show_barriers) to blocks that arrive, not what else was written: that would take a microsecond.
 DEVICE void arrive_at_cluster() { asm volatile("barrier.cluster.arrive.relaxed;" ::: "memory"); }
 DEVICE void wait_for_cluster() { asm volatile("barrier.cluster.wait.acquire;" ::: "memory"); }
@@ -93,12 +97,14 @@ constexpr int kGroups = kRows / 64, kThreads = (kGroups + 1) * 128, kSumStride =
 constexpr int kMultipliers = kGroups * 128;  // threads
 constexpr int kATile = kRows * kDepth, kBTile = kColumns * kDepth, kPartBytes = (kATile + kBTile) * 2;
 constexpr int kAllPartBytes = kStages * kPartBytes, kSumBytes = kRows * kSumStride * 4;
-constexpr int kTileBytes = kSplits > 1 ? kAllPartBytes + kSumBytes : kAllPartBytes > kSumBytes ? kAllPartBytes : kSumBytes;
+constexpr int kRoomBytes = kAllPartBytes > kSumBytes ? kAllPartBytes : kSumBytes;  // of parts, then of a block's sums
+constexpr int kTileBytes = kSplits > 1 ? kRoomBytes + kSumBytes : kRoomBytes;
+constexpr int kSpare = 64;  // threads beside the warp that copies
 constexpr int kOthers = kSplits > 1 ? 1 : 0, kOtherArrivals = 1;
 )cuda";
 
-// Parts of the depth on their way from memory to the warps of kReaders, which release them. These loops are not
-// unrolled: code that runs once takes longer to fetch than to run.
+// Parts of the depth on their way from memory to the warps of kReaders, which release them. These loops are
+// not unrolled: code that runs once takes longer to fetch than to run.
 constexpr std::string_view kGroupParts = R"cuda(
 // Of a part: its buffer, and the phase of the buffer's barriers.
 struct Place {
@@ -197,8 +203,8 @@ DEVICE void multiply_parts(f32 (&sums)[kColumns / 8][4], const Parts& p, int par
 }
 )cuda";
 
-// One block has all of a tile's depth: its sums take the place of the parts.
-constexpr std::string_view kSumsOfBlock = R"cuda(
+// The sums of a group's rows, [kRows][kSumStride].
+constexpr std::string_view kGroupSums = R"cuda(
 DEVICE void keep_group_sums(f32* to, const f32 (&sums)[kColumns / 8][4]) {
   const int lane = threadIdx.x % 32, row = threadIdx.x / 32 * 16 + lane / 4;
   #pragma unroll
@@ -208,10 +214,13 @@ DEVICE void keep_group_sums(f32* to, const f32 (&sums)[kColumns / 8][4]) {
       *(u64*)(to + (row + h * 8) * kSumStride + j * 8 + lane % 4 * 2) =
           (u64)__float_as_uint(sums[j][2 * h]) | (u64)__float_as_uint(sums[j][2 * h + 1]) << 32;
 }
+)cuda";
 
+// One block has all of a tile's depth: its sums take the place of the parts.
+constexpr std::string_view kSumsOfBlock = R"cuda(
 DEVICE void share_sums(char* shared, const Parts&, int, const f32 (&sums)[kColumns / 8][4]) {
   __syncthreads();  // all have read all parts
-  if (threadIdx.x < kGroups * 128) keep_group_sums((f32*)shared, sums);
+  if (is_multiplier()) keep_group_sums((f32*)shared, sums);
   __syncthreads();
 }
 DEVICE void end_tile(bool last) { if (!last) order_shared_memory(), __syncthreads(); }
@@ -219,27 +228,31 @@ DEVICE void end_tile(bool last) { if (!last) order_shared_memory(), __syncthread
 
 // Each block finishes an equal share of the rows, for which the others send it their sums.
 constexpr std::string_view kSumsOfCluster = R"cuda(
-constexpr int kOwnRows = kRows / kSplits;
-DEVICE f32* sums_in(char* shared) { return (f32*)(shared + kAllPartBytes); }  // [kSplits][kOwnRows][kSumStride]
+constexpr int kOwnRows = kRows / kSplits, kOwnSums = kOwnRows * kSumStride;
+DEVICE f32* sums_in(char* shared) { return (f32*)(shared + kRoomBytes); }  // [kSplits][kOwnRows][kSumStride]
 
-// The lanes of a pair exchange two numbers for four neighbours of one row.
-DEVICE void send_sums(char* shared, u32 barrier, int share, const f32 (&sums)[kColumns / 8][4]) {
-  const int lane = threadIdx.x % 32, odd = lane % 2, row = threadIdx.x / 32 * 16 + lane / 4 + odd * 8, owner = row / kOwnRows;
-  const u32 to = address_in_block(shared_address(sums_in(shared) + (share * kOwnRows + row % kOwnRows) * kSumStride + lane % 4 / 2 * 4), owner);
-  const u32 arrival = address_in_block(barrier, owner);
-  #pragma unroll
-  for (int j = 0; j < kColumns / 8; ++j) {
-    const f32 first = __shfl_xor_sync(~0u, odd ? sums[j][0] : sums[j][2], 1), second = __shfl_xor_sync(~0u, odd ? sums[j][1] : sums[j][3], 1);
-    if (odd) send_four(to + j * 32, arrival, first, second, sums[j][2], sums[j][3]);
-    else send_four(to + j * 32, arrival, sums[j][0], sums[j][1], first, second);
+// A block's sums take the place of its parts, and are copied from there: threads that send their numbers themselves
+// take half as long again.
+DEVICE void send_sums(char* shared, const Parts& p, int share, const f32 (&sums)[kColumns / 8][4]) {
+  if (is_multiplier()) keep_group_sums((f32*)shared, sums);
+  order_shared_memory();
+  __syncthreads();
+  if (!is_copier()) return;
+  #pragma unroll 1
+  for (int owner = 0; owner < kSplits; ++owner) {
+    if (is_elected())
+      copy_to_block(address_in_block(shared_address(sums_in(shared) + share * kOwnSums), owner), address_in_block(p.others, owner), (f32*)shared + owner * kOwnSums, kOwnSums * 4);
+    __syncwarp();
   }
 }
 
 DEVICE void share_sums(char* shared, const Parts& p, int share, const f32 (&sums)[kColumns / 8][4]) {
-  if (threadIdx.x == 0) arrive_and_expect(p.others, kRows * kColumns * 4);
+  if (threadIdx.x == 0) arrive_and_expect(p.others, kSplits * kOwnSums * 4);
   if (p.turn == 0) wait_for_cluster();  // all blocks have made their barriers
-  if (threadIdx.x < kGroups * 128) send_sums(shared, p.others, share, sums);
+  __syncthreads();  // all have read all parts
+  send_sums(shared, p, share, sums);
   wait_for_shares(p.others, p.turn & 1);
+  arrive_at_cluster();
 }
 
 DEVICE void multiply_one_by_one(char* shared, int share, idx batch, idx first_row, idx first_column, const Operands& x) {
@@ -249,6 +262,7 @@ DEVICE void multiply_one_by_one(char* shared, int share, idx batch, idx first_ro
     const bool is_own = own < kOwnRows && row < x.rows && column < x.columns;
     sums_in(shared)[own * kSumStride + i % kColumns] = is_own ? sum_one_by_one(0, x.depth, batch, row, column, x) : 0;
   }
+  arrive_at_cluster();
   __syncthreads();
 }
 
@@ -265,7 +279,11 @@ DEVICE void add_shares_of(f32 (&sums)[kWide], char* shared, int row, int column)
     #pragma unroll
     for (int k = 0; k < kWide; ++k) sums[k] = s == 0 ? place[k] : sums[k] + place[s * kOwnRows * kSumStride + k];
 }
-DEVICE void end_tile(bool last) { if (!last) synchronize_cluster(); }
+// A block ends when what others copied from it has been copied.
+DEVICE void end_tile(bool last) {
+  wait_for_cluster();
+  if (!last) synchronize_cluster();
+}
 )cuda";
 
 constexpr std::string_view kGroupTile = R"cuda(
@@ -321,6 +339,7 @@ std::string warp_group_functions(int columns, bool bf16) {
 
 std::string warp_group_body(int splits) {
   return std::string(kGroupConstants) + std::string(kGroupParts) + std::string(kMultiplyParts) +
+         std::string(kGroupSums) +
          (splits > 1 ? std::string(kSumsOfCluster)
                      : std::string(sums_of_tiles()) + std::string(kSumsOfBlock)) +
          std::string(kGroupTile);
