@@ -53,7 +53,8 @@ bool are_equal(const Shape& a, const Shape& b, const SymbolTable& symbols) {
 
 // Torch 2.11 records the dtype of the values for places and counts, too.
 bool is_recorded_wrongly(const Node& node, size_t result) {
-  return node.target == "aten.unique_consecutive.default" && result > 0;
+  return result > 0 &&
+         (node.target == "aten._unique2.default" || node.target == "aten.unique_consecutive.default");
 }
 
 [[noreturn]] void refuse(const Node& node, const std::string& made, const std::string& recorded) {

@@ -120,6 +120,24 @@ TEST(Importer, RefusesResultsOtherThanTheProgramRecorded) {
   EXPECT_EQ(import_program(sum({halves}, DType::kF32)).graph.outputs.size(), 1u);
 }
 
+// Torch 2.11 does, for what is asked for and what is not.
+TEST(Importer, TakesPlacesThatAreRecordedAsValues) {
+  const Argument yes{true};
+  const std::vector<std::pair<std::string, std::vector<Argument>>> calls = {
+      {"aten._unique2.default", {yes, yes, yes}}, {"aten.unique_consecutive.default", {yes, yes}}};
+  for (const auto& [target, flags] : calls) {
+    ProgramWriter writer;
+    std::vector<Argument> arguments = {{writer.input("x", {4})}};
+    arguments.insert(arguments.end(), flags.begin(), flags.end());
+    const Dim found = Dim::symbol("u0");
+    for (const ValueId id : writer.call_for_several(target, arguments, {{found}, {4}, {found}}))
+      writer.output(id);
+    EXPECT_THAT(results(writer.program, {{2, 2, 3, 5}}),
+                ElementsAre(ElementsAre(2, 3, 5), ElementsAre(0, 0, 1, 2), ElementsAre(2, 1, 1)))
+        << target;
+  }
+}
+
 TEST(Importer, RefusesWritesThroughWhatIsNoPlainView) {
   ProgramWriter writer;
   const ValueId x = writer.input("x", {3});

@@ -106,7 +106,7 @@ constexpr int kOthers = kSplits > 1 ? 1 : 0, kOtherArrivals = 1;
 // Parts of the depth on their way from memory to the warps of kReaders, which release them. These loops are
 // not unrolled: code that runs once takes longer to fetch than to run.
 constexpr std::string_view kGroupParts = R"cuda(
-// Of a part: its buffer, and the phase of the buffer's barriers.
+// The buffer of a part, and the phase of its barriers.
 struct Place {
   int stage;
   u32 phase;
