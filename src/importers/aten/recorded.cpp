@@ -53,8 +53,9 @@ bool are_equal(const Shape& a, const Shape& b, const SymbolTable& symbols) {
 
 // Torch 2.11 records the dtype of the values for places and counts, too.
 bool is_recorded_wrongly(const Node& node, size_t result) {
-  return result > 0 &&
-         (node.target == "aten._unique2.default" || node.target == "aten.unique_consecutive.default");
+  constexpr std::string_view kUnique[] = {"aten._unique2.default", "aten.unique_consecutive.default",
+                                          "aten.unique_dim.default", "aten.unique_dim_consecutive.default"};
+  return result > 0 && std::ranges::find(kUnique, node.target) != std::end(kUnique);
 }
 
 [[noreturn]] void refuse(const Node& node, const std::string& made, const std::string& recorded) {

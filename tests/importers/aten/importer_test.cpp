@@ -124,7 +124,10 @@ TEST(Importer, RefusesResultsOtherThanTheProgramRecorded) {
 TEST(Importer, TakesPlacesThatAreRecordedAsValues) {
   const Argument yes{true};
   const std::vector<std::pair<std::string, std::vector<Argument>>> calls = {
-      {"aten._unique2.default", {yes, yes, yes}}, {"aten.unique_consecutive.default", {yes, yes}}};
+      {"aten._unique2.default", {yes, yes, yes}},
+      {"aten.unique_consecutive.default", {yes, yes}},
+      {"aten.unique_dim.default", {{int64_t{0}}, yes, yes, yes}},
+      {"aten.unique_dim_consecutive.default", {{int64_t{0}}, yes, yes}}};
   for (const auto& [target, flags] : calls) {
     ProgramWriter writer;
     std::vector<Argument> arguments = {{writer.input("x", {4})}};
