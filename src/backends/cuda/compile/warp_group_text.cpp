@@ -31,14 +31,14 @@ DEVICE void copy_window(u16* to, u32 barrier, const TensorMap* map, int channel,
   asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5, %6}], [%2], {%7, %8};"
                ::"r"(shared_address(to)), "l"(map), "r"(barrier), "r"(channel), "r"(first_x), "r"(first_y), "r"(image), "h"((u16)x), "h"((u16)y) : "memory");
 }
-// True in one lane of a warp, all of which call this. Around copies of a thread that is not known to be one ptxas puts
-// a loop over lanes.
+// True in exactly one lane; all lanes of the warp must call it. ptxas wraps bulk copies that another condition guards in a
+// loop over the lanes.
 DEVICE bool is_elected() {
   u32 elected;
   asm volatile("{\n.reg .pred one;\nelect.sync _|one, 0xffffffff;\nselp.u32 %0, 1, 0, one;\n}" : "=r"(elected));
   return elected != 0;
 }
-// A number that is the same in all lanes of a warp.
+// A value that is equal in all lanes of the warp, as ptxas cannot tell by itself.
 DEVICE int uniform(int number) { return __shfl_sync(~0u, number, 0); }
 DEVICE void fetch_map(const TensorMap* map) { asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory"); }
 
@@ -123,7 +123,7 @@ struct Parts {
   __device__ __forceinline__ void wait_for(const Place& place) const { wait_for_phase(full + place.stage * 8, place.phase); }
   __device__ __forceinline__ void release(int stage) const { if (threadIdx.x % 32 == 0) arrive(empty + stage * 8); }
 };
-// Asked of what is uniform, so that loops count, and describe operands, in uniform registers.
+// Branches on uniform values: inside them ptxas keeps loop counters and matrix descriptors in uniform registers.
 DEVICE bool is_copier() { return uniform(threadIdx.x / 32) == kGroups * 4; }  // the last group's first warp
 DEVICE bool is_multiplier() { return uniform(threadIdx.x / 128) < kGroups; }
 
