@@ -188,7 +188,11 @@ def _operators(name: str, value: Any) -> tuple[str, ...]:
     is_list = isinstance(value, Iterable) and not isinstance(value, (str, bytes, Mapping))
     items = list(value) if is_list and not hasattr(value, "shape") else [None]  # arrays hold no operators
     if not all(isinstance(item, str) or callable(item) for item in items):
-        raise UserError(f'option "{name}" must be a list of operators, not {value!r}', code="INGOT-U002")
+        raise UserError(
+            f'option "{name}" must be a list of operators, not {value!r}',
+            code="INGOT-U002",
+            advice='write ["aten.add.Tensor"], or [torch.ops.aten.add.Tensor]',
+        )
     from ingot.operators import operator_names  # needs torch, which builds from files do not
 
     try:

@@ -106,7 +106,7 @@ Expr bessel_i64(const Expr& x, const Order& order, bool scaled, bool is_single) 
     large = large * root * root;
   }
   const Expr result = select(is_small, small, large);
-  return order.is_odd ? with_sign_of(result, x) : result;
+  return order.is_odd ? select(less(x, number(x, 0)), -result, result) : result;  // 0 for -0, as in torch
 }
 
 template <const Order& kOrder, bool kScaled>
