@@ -99,7 +99,7 @@ constexpr int kATile = kRows * kDepth, kBTile = kColumns * kDepth, kPartBytes = 
 constexpr int kAllPartBytes = kStages * kPartBytes, kSumBytes = kRows * kSumStride * 4;
 constexpr int kRoomBytes = kAllPartBytes > kSumBytes ? kAllPartBytes : kSumBytes;  // of parts, then of a block's sums
 constexpr int kTileBytes = kSplits > 1 ? kRoomBytes + kSumBytes : kRoomBytes;
-constexpr int kSpare = 64;  // threads beside the warp that copies
+constexpr int kSpare = 64;  // threads, the last, that neither copy nor multiply
 constexpr int kOthers = kSplits > 1 ? 1 : 0, kOtherArrivals = 1;
 )cuda";
 
@@ -279,10 +279,10 @@ DEVICE void add_shares_of(f32 (&sums)[kWide], char* shared, int row, int column)
     #pragma unroll
     for (int k = 0; k < kWide; ++k) sums[k] = s == 0 ? place[k] : sums[k] + place[s * kOwnRows * kSumStride + k];
 }
-// A block ends when what others copied from it has been copied.
+// A block ends when what others copied from it has been copied; bulk copies of the next tile replace what was read.
 DEVICE void end_tile(bool last) {
   wait_for_cluster();
-  if (!last) synchronize_cluster();
+  if (!last) order_shared_memory(), synchronize_cluster();
 }
 )cuda";
 
