@@ -3,17 +3,19 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
 import subprocess
 from pathlib import Path
 
 import ingot
-import nvidia
 import pytest
 import torch
 from gpu_targets import needs_nvrtc
 
-_DISASSEMBLERS = [path for root in nvidia.__path__ for path in Path(root).glob("*/bin/nvdisasm")]
+_PACKAGE = importlib.util.find_spec("nvidia")  # the Python packages of CUDA, if there are any
+_FOLDERS = [] if _PACKAGE is None else list(_PACKAGE.submodule_search_locations or [])
+_DISASSEMBLERS = [path for folder in _FOLDERS for path in Path(folder).glob("*/bin/nvdisasm")]
 _ELF = b"\x7fELF"
 _INSTRUCTION = re.compile(r"/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\d\s+)?([A-Z][A-Z0-9_.]+)")
 
