@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch.utils import _pytree
 
+from ingot.capture import LARGEST
 from ingot.errors import UserError, kind_of
 
 
@@ -228,7 +229,7 @@ def _range(program: torch.export.ExportedProgram, size: int | torch.SymInt) -> t
     if known is None:
         return None
     low = int(known.lower) if known.lower.is_finite else 0
-    high = int(known.upper) if known.upper.is_finite else 2**63 - 1
+    high = int(known.upper) if known.upper.is_finite else LARGEST
     return (low if low > 2 else 1), high  # torch traces with 2 or more; empty tensors may take other branches
 
 

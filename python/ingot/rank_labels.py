@@ -10,6 +10,7 @@ import torch
 from torch.fx import Node
 
 from ingot import compat
+from ingot.capture import LARGEST
 
 Ranges = Mapping[str, Sequence[int | None]]  # symbol -> its least and its largest value; None: without an end
 
@@ -24,9 +25,8 @@ def range_of(program: torch.export.ExportedProgram, size: int | torch.SymInt) ->
     if isinstance(size, int) or not size.node.expr.is_Symbol:
         return None
     low, high = compat.range_of(size.node.shape_env, size.node.expr)
-    return (
-        low if low is not None and low > 2 else 0
-    ), 2**63 - 1 if high is None else high  # torch traces with 2 or more
+    least = low if low is not None and low > 2 else 0  # torch traces with 2 or more
+    return least, LARGEST if high is None else high
 
 
 def narrow_ranges(nodes: Sequence[Node], shown: Sequence[Ranges]) -> str:

@@ -47,6 +47,7 @@ def least_divergence(histogram: Histogram) -> Range:
     centers, counts = histogram.centers(), histogram.counts.clone()
     zero = BINS // 2
     counts[zero] = min(counts[zero], max(counts[zero - 1], counts[zero + 1]))
+    whole = counts.sum()
 
     def divergence(low: float, high: float) -> float:
         inside = (centers >= low) & (centers <= high)
@@ -59,10 +60,7 @@ def least_divergence(histogram: Histogram) -> Range:
         sums = torch.zeros(LEVELS, dtype=torch.float64).index_add_(0, level, counts[first : last + 1])
         members = torch.zeros(LEVELS, dtype=torch.float64).index_add_(0, level, present.double())
         spread = torch.where(present, sums[level] / members[level].clamp(min=1), 0)
-        p, q = (
-            clipped / counts.sum(),
-            spread / counts.sum(),
-        )  # q lacks what is beyond: else one bin would be perfect
+        p, q = clipped / whole, spread / whole  # q lacks what is beyond: else one bin would be perfect
         smallest = 1e-12  # outliers that are moved into an empty bin count as all but impossible
         return torch.where(p > 0, p * (p / q.clamp(min=smallest)).log(), 0).sum().item()
 
