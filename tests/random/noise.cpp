@@ -104,6 +104,64 @@ std::vector<bool> add_noise(Tensor& tensor, Random& random, double size, const T
   return changed;
 }
 
+void add_absolute_noise(Tensor& result, Random& random) {
+  if (!is_floating(result.dtype)) return;
+  const double size = noise_of(result.dtype);
+  std::uniform_real_distribution<double> uniform(-size, size);
+  const TensorView view = result.view();
+  for_each_element(result, [&](const auto& index) {
+    const double value = read_double(view, index);
+    if (std::isfinite(value)) write_double(view, index, value + uniform(random));
+  });
+}
+
+void add_tail_noise(Tensor& result, const Tensor& x, Random& random) {
+  if (!is_floating(result.dtype)) return;
+  const double size = noise_of(result.dtype) / 8;
+  std::uniform_real_distribution<double> uniform(-size, size);
+  const TensorView view = result.view(), from = x.view();
+  for_each_element(result, [&](const auto& index) {
+    const double value = read_double(view, index), moved = value + read_double(from, index) * uniform(random);
+    if (std::isfinite(moved)) write_double(view, index, moved);
+  });
+}
+
+Tensor whole_exponents(const Tensor& exponents) {
+  Tensor changed = converted(exponents, exponents.dtype);
+  const TensorView view = changed.view();
+  for_each_element(changed, [&](const auto& index) {
+    const double value = read_double(view, index);
+    const double whole = std::rint(value);
+    if (std::abs(value - whole) <= 64 * noise_of(exponents.dtype) * std::abs(value))
+      write_double(view, index, whole);
+  });
+  return changed;
+}
+
+std::vector<bool> inexact(const Tensor& before, const Tensor& after, std::vector<bool> changed) {
+  size_t element = 0;
+  for_each_element(before, [&](const auto& index) {
+    const bool is_rounded = read_double(before.view(), index) != read_double(after.view(), index);
+    changed[element] = changed[element] || is_rounded;
+    ++element;
+  });
+  return changed;
+}
+
+void soften(Tensor& tensor, const std::vector<bool>& changed, Random& random, int trajectory) {
+  if (!is_half(tensor.dtype)) return;
+  const TensorView view = tensor.view();
+  const double bit = std::ldexp(1, tensor.dtype == DType::kF16 ? -10 : -7);
+  size_t element = 0;
+  for_each_element(tensor, [&](const auto& index) {
+    const bool may_change = changed[element++];
+    const double value = read_double(view, index);
+    const double scale = value * (1 + bit * static_cast<double>(number(random, -1, 1)));
+    if (std::isinf(value) && trajectory == 0) write_double(view, index, 0);
+    if (may_change && std::isfinite(value) && std::isfinite(scale)) write_double(view, index, scale);
+  });
+}
+
 void flush_to_zero(Tensor& tensor, double limit) {
   const TensorView view = tensor.view();
   for_each_element(tensor, [&](const auto& index) {

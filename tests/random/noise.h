@@ -37,6 +37,24 @@ double noise_of(DType dtype);  // relative
 // Which elements got noise: not those that are exact. `exact` may be null.
 std::vector<bool> add_noise(Tensor& tensor, Random& random, double size, const Tensor* exact);
 
+// Of functions whose terms cancel beside their zeros. A sum of exponentials is 1 or more: where its logarithm
+// is near 0, a unit of the sum is far more than one of the result.
+void add_absolute_noise(Tensor& result, Random& random);
+
+// 1 + erf(x) cancels for small results; x times what that loses is what torch loses too.
+void add_tail_noise(Tensor& result, const Tensor& x, Random& random);
+
+// Whether a sum is a whole number or nearly one is an accident of its order; negative bases have other powers
+// then.
+Tensor whole_exponents(const Tensor& exponents);
+
+// `changed`, and what differs between the two.
+std::vector<bool> inexact(const Tensor& before, const Tensor& after, std::vector<bool> changed);
+
+// Where nodes are fused, what is between them is not rounded to halves, and does not overflow as they do: in
+// trajectory 0 infinities are 0.
+void soften(Tensor& tensor, const std::vector<bool>& changed, Random& random, int trajectory);
+
 // Values below `limit` in size become 0.
 void flush_to_zero(Tensor& tensor, double limit);
 

@@ -215,46 +215,6 @@ class NoisyNode {
     for_each_element(tensor, [&](const auto& index) { write_double(view, index, value); });
   }
 
-  // The sum is 1 or more: where its logarithm is near 0, a unit of the sum is far more than one of the
-  // result. The same holds for functions whose terms cancel beside their zeros.
-  static void add_absolute_noise(Tensor& result, Random& random) {
-    if (!is_floating(result.dtype)) return;
-    const double size = noise_of(result.dtype);
-    std::uniform_real_distribution<double> uniform(-size, size);
-    const TensorView view = result.view();
-    for_each_element(result, [&](const auto& index) {
-      const double value = read_double(view, index);
-      if (std::isfinite(value)) write_double(view, index, value + uniform(random));
-    });
-  }
-
-  // Whether a sum is a whole number or nearly one is an accident of its order; negative bases have other
-  // powers then.
-  static Tensor whole_exponents(const Tensor& exponents) {
-    Tensor changed = converted(exponents, exponents.dtype);
-    const TensorView view = changed.view();
-    for_each_element(changed, [&](const auto& index) {
-      const double value = read_double(view, index);
-      const double whole = std::rint(value);
-      if (std::abs(value - whole) <= 64 * noise_of(exponents.dtype) * std::abs(value))
-        write_double(view, index, whole);
-    });
-    return changed;
-  }
-
-  // 1 + erf(x) cancels for small results; x times what that loses is what torch loses too.
-  static void add_tail_noise(Tensor& result, const Tensor& x, Random& random) {
-    if (!is_floating(result.dtype)) return;
-    const double size = noise_of(result.dtype) / 8;
-    std::uniform_real_distribution<double> uniform(-size, size);
-    const TensorView view = result.view(), from = x.view();
-    for_each_element(result, [&](const auto& index) {
-      const double value = read_double(view, index),
-                   moved = value + read_double(from, index) * uniform(random);
-      if (std::isfinite(moved)) write_double(view, index, moved);
-    });
-  }
-
   // Of products the part that grows: their order decides what else becomes of them.
   Tensor magnitudes(const Tensor& tensor) const {
     Tensor result = make_tensor(tensor.dtype, tensor.shape);
@@ -273,31 +233,6 @@ class NoisyNode {
     const bool is_known =
         elementwise_ && doubles_.node != nullptr && node_.results[0]->type.dtype != DType::kF64;
     return is_known ? evaluate_promoted(*doubles_.node, operands, symbols) : std::vector<Tensor>{};
-  }
-
-  static std::vector<bool> inexact(const Tensor& before, const Tensor& after, std::vector<bool> changed) {
-    size_t element = 0;
-    for_each_element(before, [&](const auto& index) {
-      const bool is_rounded = read_double(before.view(), index) != read_double(after.view(), index);
-      changed[element] = changed[element] || is_rounded;
-      ++element;
-    });
-    return changed;
-  }
-
-  // Where nodes are fused, what is between them is not rounded to halves, and does not overflow as they do.
-  static void soften(Tensor& tensor, const std::vector<bool>& changed, Random& random, int trajectory) {
-    if (!is_half(tensor.dtype)) return;
-    const TensorView view = tensor.view();
-    const double bit = std::ldexp(1, tensor.dtype == DType::kF16 ? -10 : -7);
-    size_t element = 0;
-    for_each_element(tensor, [&](const auto& index) {
-      const bool may_change = changed[element++];
-      const double value = read_double(view, index);
-      const double scale = value * (1 + bit * static_cast<double>(number(random, -1, 1)));
-      if (std::isinf(value) && trajectory == 0) write_double(view, index, 0);
-      if (may_change && std::isfinite(value) && std::isfinite(scale)) write_double(view, index, scale);
-    });
   }
 
   const Node& node_;
