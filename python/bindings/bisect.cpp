@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // ingot._core.bisect_pt2: the search for the rewrite that makes a result wrong.
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/string.h>
 
 #include <exception>
@@ -40,7 +41,7 @@ int32_t report_search(void* user, const char* phase, size_t done, size_t total, 
 }
 
 // `judge(engine)`: whether its result is wrong. JSON, see ingot_bisect_pt2.
-std::string bisect_pt2(const std::string& path, const nb::dict& options, const nb::object& progress,
+std::string bisect_pt2(const std::filesystem::path& path, const nb::dict& options, const nb::object& progress,
                        const nb::object& store, const nb::object& judge) {
   const Options given(options);
   const CacheStore cache_store(store);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // ingot._core.Builder: a program of ATen calls, one call per node, and builds.
+#include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -235,7 +236,7 @@ class Builder {
   BuilderHandle handle_;
 };
 
-nb::tuple build_model(const std::string& path, const nb::dict& options, const nb::object& progress,
+nb::tuple build_model(const std::filesystem::path& path, const nb::dict& options, const nb::object& progress,
                       const nb::dict& metadata, const CacheSession* session, const nb::object& store) {
   return Builder::run_build(options, progress, metadata, session, store,
                             [&](const ingot_build_options& o, ingot_engine** engine, ingot_text** report) {
@@ -244,7 +245,7 @@ nb::tuple build_model(const std::string& path, const nb::dict& options, const nb
 }
 
 // `folder`: where values in other files are; None: such values are an error.
-nb::tuple build_onnx(const nb::bytes& model, const std::optional<std::string>& folder,
+nb::tuple build_onnx(const nb::bytes& model, const std::optional<std::filesystem::path>& folder,
                      const nb::dict& options, const nb::object& progress, const nb::dict& metadata,
                      const CacheSession* session, const nb::object& store) {
   return Builder::run_build(options, progress, metadata, session, store,

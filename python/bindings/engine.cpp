@@ -6,17 +6,21 @@
 #include "session.h"
 #include "tensor_file.h"
 
+#include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 namespace ingot::python {
 namespace {
 
-const char* or_null(const std::string& text) { return text.empty() ? nullptr : text.c_str(); }
+template <typename Text>
+const char* or_null(const Text& text) {
+  return text.empty() ? nullptr : text.c_str();
+}
 
-Session load(const std::string& path, int verify, int trust, int memory, int threads,
-             const std::string& trusted_keys, bool without_weights, const std::string& weight_budget, int gpu,
-             const std::string& rank, const std::string& cpu) {
+Session load(const std::filesystem::path& path, int verify, int trust, int memory, int threads,
+             const std::filesystem::path& trusted_keys, bool without_weights,
+             const std::string& weight_budget, int gpu, const std::string& rank, const std::string& cpu) {
   const ingot_load_options options{.struct_size = sizeof(ingot_load_options),
                                    .verify = verify,
                                    .trust = trust,
@@ -38,8 +42,9 @@ void release_object(void* object) {
 }
 
 // The engine reads from the buffer's memory during its whole life.
-Session load_memory(nb::handle array, int verify, int trust, int threads, const std::string& trusted_keys,
-                    bool without_weights, const std::string& weight_budget, int gpu, const std::string& rank,
+Session load_memory(nb::handle array, int verify, int trust, int threads,
+                    const std::filesystem::path& trusted_keys, bool without_weights,
+                    const std::string& weight_budget, int gpu, const std::string& rank,
                     const std::string& cpu) {
   const ingot_load_options options{.struct_size = sizeof(options),
                                    .verify = verify,
@@ -146,7 +151,7 @@ std::string text_of(const Session& session, ingot_status* (*get)(const ingot_eng
   return take_text(text);
 }
 
-void save(const Session& session, const std::string& path) {
+void save(const Session& session, const std::filesystem::path& path) {
   ingot_status* status = nullptr;
   const auto engine = session.hold();
   {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // ONNX models for viewers, as bytes.
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/string.h>
 
 #include <utility>
@@ -27,7 +28,7 @@ nb::bytes export_engine(const Session& session, const std::string& stage) {
   return take_bytes(onnx);
 }
 
-nb::bytes export_file(const std::string& path, const std::string& stage, const nb::dict& options) {
+nb::bytes export_file(const std::filesystem::path& path, const std::string& stage, const nb::dict& options) {
   std::vector<std::pair<std::string, std::string>> texts;
   for (const auto& [name, value] : options)
     texts.emplace_back(nb::cast<std::string>(name), nb::cast<std::string>(value));

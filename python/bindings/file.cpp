@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // ingot._core.FileWriter: file output for Python, through the library's own writer.
+#include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/string.h>
 
 #include <memory>
@@ -14,7 +15,7 @@ namespace {
 
 class FileWriter {
  public:
-  explicit FileWriter(const std::string& path) {
+  explicit FileWriter(const std::filesystem::path& path) {
     ingot_file* file = nullptr;
     ingot_status* status = nullptr;
     {
@@ -62,7 +63,7 @@ class FileWriter {
 
 void bind_file(nb::module_& module) {
   nb::class_<FileWriter>(module, "FileWriter")
-      .def(nb::init<const std::string&>(), nb::arg("path"))
+      .def(nb::init<const std::filesystem::path&>(), nb::arg("path"))
       .def("write", &FileWriter::write)
       .def("flush", [](FileWriter&) {})
       .def("finish", &FileWriter::finish)

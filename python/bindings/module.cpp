@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // ingot._core: the C API for Python. It computes nothing.
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -30,7 +31,7 @@ nb::list options() {
   return rows;
 }
 
-std::string inspect_file(const std::string& path) {
+std::string inspect_file(const std::filesystem::path& path) {
   ingot_text* text = nullptr;
   check(ingot_inspect_file(path.c_str(), &text));
   return take_text(text);
@@ -71,7 +72,8 @@ NB_MODULE(_core, module) {
   module.def("options", &options);
   module.def("imports_operator",
              [](const std::string& target) { return ingot_imports_operator(target.c_str()) != 0; });
-  module.def("verify_file", [](const std::string& path) { check(ingot_verify_file(path.c_str())); });
+  module.def("verify_file",
+             [](const std::filesystem::path& path) { check(ingot_verify_file(path.c_str())); });
   module.def("inspect_file", &inspect_file);
   module.def("report_page", &report_page);
   module.def("metrics_text", &metrics_text, nb::arg("names"), nb::arg("engines"));

@@ -2,6 +2,7 @@
 // ingot._core.TensorFile: weights in files.
 #include "tensor_file.h"
 
+#include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -22,7 +23,7 @@ size_t byte_count(const ingot_tensor& tensor, const ArrayView& like) {
 
 }  // namespace
 
-TensorFile::TensorFile(const std::string& path) {
+TensorFile::TensorFile(const std::filesystem::path& path) {
   ingot_tensors* tensors = nullptr;
   check(ingot_open_model_tensors(path.c_str(), &tensors));
   tensors_.reset(tensors);
@@ -50,7 +51,7 @@ nb::object TensorFile::copy(const std::string& wanted, nb::handle like) const {
 
 void bind_tensor_file(nb::module_& module) {
   nb::class_<TensorFile>(module, "TensorFile")
-      .def(nb::init<const std::string&>(), nb::arg("path"))
+      .def(nb::init<const std::filesystem::path&>(), nb::arg("path"))
       .def("names", &TensorFile::names)
       .def("copy", &TensorFile::copy, nb::arg("name"), nb::arg("like"));
 }

@@ -3,6 +3,7 @@
 
 #include <nanobind/nanobind.h>
 
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
@@ -16,7 +17,7 @@ namespace nb = nanobind;
 // The tensors of a .safetensors or .pt2 file.
 class TensorFile {
  public:
-  explicit TensorFile(const std::string& path);
+  explicit TensorFile(const std::filesystem::path& path);
 
   size_t count() const { return ingot_tensors_count(tensors_.get()); }
   const char* name(size_t index) const { return ingot_tensors_name(tensors_.get(), index); }

@@ -18,6 +18,7 @@ from ingot.binding import HAS_COMPILER as _HAS_COMPILER
 from ingot.binding import core as _core  # before the others, which take it from here
 from ingot.engine import Engine, Port
 from ingot.errors import DeviceError, Error, InternalError, UnsupportedError, UserError
+from ingot.errors import require as _require
 from ingot.session import Session, cache_flush, cache_stats
 
 if TYPE_CHECKING:
@@ -81,6 +82,7 @@ __all__ = [
 
 def explain(code: str) -> str | None:
     """The page of docs/errors.md on a code: "INGOT-N001", or "N001"; None if the code is unknown."""
+    _require(code, str, "a code must be a str")
     return _core.explain(code)
 
 

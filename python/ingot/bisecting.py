@@ -7,8 +7,9 @@ import json
 import logging
 import os
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import torch
@@ -16,7 +17,10 @@ from torch.utils import _pytree
 
 from ingot import _core, compat
 from ingot.engine import Engine
+from ingot.errors import UserError, require
+from ingot.fitting import given_inputs
 from ingot.front import export
+from ingot.paths import path_text
 from ingot.settings import Settings
 
 _log = logging.getLogger("ingot")
@@ -104,6 +108,21 @@ class _Judge:
         return torch.allclose(near, far, rtol=self._rtol, atol=self._atol, equal_nan=True)
 
 
+def _check(model: Any, inputs: Any, is_wrong: Any, reference: Any, tolerances: Mapping[str, Any]) -> None:
+    kinds = (str, os.PathLike, torch.nn.Module, torch.export.ExportedProgram)
+    require(model, kinds, "bisect takes a torch.nn.Module, an ExportedProgram or the path of a .pt2 file")
+    given_inputs(inputs, None)
+    if is_wrong is not None:
+        require(is_wrong, Callable, "is_wrong must be a function of the outputs")
+    if reference is not None:
+        require(reference, (list, tuple), "reference must be a list of the right outputs")
+        for value in reference:
+            require(value, (torch.Tensor, int, float, complex), "an output of reference must be a tensor")
+    for name, value in tolerances.items():
+        if not isinstance(value, Real) or not value >= 0:
+            raise UserError(f"{name} must be a number of at least 0, not {value!r}", code="INGOT-U002")
+
+
 def bisect(
     model: torch.nn.Module | torch.export.ExportedProgram | str | os.PathLike[str],
     inputs: Sequence[Any],
@@ -127,9 +146,10 @@ def bisect(
     each other, and what `ingot.build` raises.
     """
     settings = Settings.parse(options)
+    _check(model, inputs, is_wrong, reference, {"rtol": rtol, "atol": atol})
     judge = _Judge(inputs, is_wrong, reference, rtol, atol)
     if isinstance(model, (str, os.PathLike)):
-        return _bisect_file(os.fspath(model), settings, judge)
+        return _bisect_file(path_text(model), settings, judge)
     program = export(model, tuple(inputs), {}) if isinstance(model, torch.nn.Module) else model
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "model.pt2")

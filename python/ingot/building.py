@@ -13,6 +13,7 @@ from ingot import _core, session
 from ingot.engine import Engine
 from ingot.errors import UserError
 from ingot.notices import require_used_choices, warn_of_entries_without_node
+from ingot.paths import path_text
 from ingot.settings import Settings, refuse_for_engines
 from ingot.slowness import Slowness
 
@@ -53,7 +54,7 @@ def build_file(
     options: Mapping[str, Any],
 ) -> Engine:
     """One engine of a model file of any kind."""
-    return _build(lambda *rest: _core.build_model(os.fspath(path), *rest), inputs, kwarg_inputs, options)
+    return _build(lambda *rest: _core.build_model(path_text(path), *rest), inputs, kwarg_inputs, options)
 
 
 def build_onnx(
@@ -64,7 +65,7 @@ def build_onnx(
     options: Mapping[str, Any],
 ) -> Engine:
     """One engine of a serialized ModelProto."""
-    place = None if folder is None else os.fspath(folder)
+    place = None if folder is None else path_text(folder, "folder")
     return _build(lambda *rest: _core.build_onnx(model, place, *rest), inputs, kwarg_inputs, options)
 
 

@@ -19,7 +19,8 @@ from torch.utils import _pytree
 from ingot import _core
 from ingot.capture import target_name
 from ingot.dynamo import describe, importable
-from ingot.errors import UserError, kind_of
+from ingot.errors import UserError, kind_of, require
+from ingot.fitting import given_inputs
 from ingot.front import export
 from ingot.kinds import InputRole, OutputRole
 from ingot.module import CompiledModule
@@ -125,7 +126,10 @@ def compare(
             code="INGOT-U007",
             advice='compile with ir="dynamo"',
         )
-    args, kwargs = tuple(inputs), dict(kwarg_inputs or {})
+    kinds = (torch.nn.Module, torch.export.ExportedProgram)
+    require(model, kinds, "compare takes the model as a torch.nn.Module or an ExportedProgram")
+    positional, kwargs = given_inputs(inputs, kwarg_inputs)
+    args = tuple(positional)
     reference = _reference(model, compiled.program, args, kwargs)
     steps, results = _observed(compiled, args, kwargs)
     return _Comparing(reference, steps).run(results, _narrow_nodes(compiled))

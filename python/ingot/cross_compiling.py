@@ -13,6 +13,7 @@ from ingot import dynamo
 from ingot.errors import UserError
 from ingot.front import compile
 from ingot.module import CompiledModule
+from ingot.paths import path_text
 from ingot.saving import load, save
 
 _TARGET = "windows-x86-64"
@@ -53,7 +54,7 @@ def cross_compile_program_for_windows(
 def save_cross_compiled_exported_program(module: CompiledModule, file_path: str | os.PathLike[str]) -> None:
     """Writes a compiled module: a path that ends with .ingot gets an engine, which Windows runs without Python (whole programs
     only), any other a .pt2."""
-    is_engine = os.fspath(file_path).endswith(".ingot")
+    is_engine = path_text(file_path).endswith(".ingot")
     save(module, file_path, output_format="engine" if is_engine else "exported_program")
 
 

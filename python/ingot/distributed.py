@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 from ingot import _core, ranks
 from ingot.engine import Engine
-from ingot.errors import UserError
+from ingot.errors import UserError, require
 
 __all__ = [
     "bind",
@@ -28,6 +28,7 @@ def listen(address: str = "127.0.0.1:0") -> _core.GroupListener:
 
     address: "host:port" of this machine; port 0: one that is free.
     """
+    require(address, str, 'address must be "host:port"')
     return _core.GroupListener(address)
 
 
@@ -77,6 +78,8 @@ def bind(module: Any, groups: _core.Group | Mapping[str, _core.Group]) -> None:
     engine's own start anew.
     """
     engines = _engines_of(module)
+    for group in groups.values() if isinstance(groups, Mapping) else [groups]:
+        require(group, _core.Group, "a group is what join or connect returned")
     given = groups if isinstance(groups, Mapping) else dict.fromkeys(group_names(module), groups)
     _require_known(given, group_names(module))
     for engine in engines:
@@ -90,6 +93,7 @@ def shards_of(module: Any) -> list[str]:
     For `ingot.compile(..., shards=shards_of(divided))` of a module with the same names whose parameters are plain tensors of the parts.
     UserError for parts of different sizes, and for placements that are not parts.
     """
+    require(getattr(module, "named_parameters", None), Callable, "shards_of takes a module")
     return ranks.shards_of(module)
 
 

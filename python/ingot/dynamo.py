@@ -16,7 +16,7 @@ from ingot import compat, composites, one_program
 from ingot.capture import Capture, Input, Output, decompositions, is_known
 from ingot.dtypes import refuse_dtypes, refuse_mixed_dtypes
 from ingot.engine import Engine
-from ingot.errors import UnsupportedError, UserError, kind_of
+from ingot.errors import UnsupportedError, UserError, kind_of, require
 from ingot.fastest import compile_graph
 from ingot.fitting import given_inputs
 from ingot.guards import guard_texts
@@ -65,6 +65,7 @@ def compile(
     Raises UnsupportedError with require_full_compilation, UserError on bad options or inputs.
     """
     settings = Settings.parse(options)
+    require(exported_program, ExportedProgram, "compile takes a program of torch.export")
     positional, keywords = given_inputs(inputs if inputs is not None else arg_inputs, kwarg_inputs)
     if settings.one_program:
         positional, keywords = one_program.agree_on_ranges(exported_program, positional, keywords)

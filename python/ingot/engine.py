@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ingot import _core, calling, gpus, ranks
-from ingot.errors import UserError
+from ingot.errors import UserError, require
+from ingot.paths import path_text
 from ingot.refitting import refit_core
 from ingot.slots import filled, signature_of
 
@@ -100,17 +101,17 @@ class Engine:
         """
         with ranks.at_work():
             core = _core.Engine.load(
-                os.fspath(path),
+                path_text(path),
                 choice("verify", verify, _VERIFY),
                 choice("trust", trust, _TRUST),
                 choice("memory", memory, MEMORY),
                 _thread_count(threads),
-                os.fspath(trusted_keys),
+                _keys_file(trusted_keys),
                 weights is not None,
-                weight_budget,
+                _text("weight_budget", weight_budget),
                 gpus.number(device),
                 ranks.rank_text(rank),
-                cpu,
+                _text("cpu", cpu),
             )
             return _with_weights(core, weights, rank)
 
@@ -137,12 +138,12 @@ class Engine:
             choice("verify", verify, _VERIFY),
             choice("trust", trust, _TRUST),
             _thread_count(threads),
-            os.fspath(trusted_keys),
+            _keys_file(trusted_keys),
             weights is not None,
-            weight_budget,
+            _text("weight_budget", weight_budget),
             gpus.number(device),
             ranks.rank_text(rank),
-            cpu,
+            _text("cpu", cpu),
         )
         return _with_weights(core, weights, rank)
 
@@ -173,7 +174,7 @@ class Engine:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the engine file atomically. UserError if the loaded file has changed."""
-        self._core.save(os.fspath(path))
+        self._core.save(path_text(path))
 
     def to_bytes(self) -> bytes:
         """The bytes that `save` would write. UserError if the loaded file has changed."""
@@ -275,6 +276,15 @@ def _unpickle(content: bytes, gpu: int = 0) -> Engine:
     return Engine.from_bytes(content, device=gpu)
 
 
+def _keys_file(path: Any) -> str:
+    return "" if isinstance(path, str) and not path else path_text(path, "trusted_keys")
+
+
+def _text(name: str, value: Any) -> str:
+    require(value, str, f"{name} must be a str")
+    return value
+
+
 def _thread_count(threads: int) -> int:
     if type(threads) is not int or not 0 <= threads <= _MOST_THREADS:
         raise UserError(
@@ -284,8 +294,8 @@ def _thread_count(threads: int) -> int:
 
 
 def choice(name: str, value: str, values: Mapping[str, int]) -> int:
-    if value not in values:
-        raise UserError(f'{name} is one of {", ".join(values)}, not "{value}"', code="INGOT-U002")
+    if not isinstance(value, str) or value not in values:
+        raise UserError(f"{name} is one of {', '.join(values)}, not {value!r}", code="INGOT-U002")
     return values[value]
 
 

@@ -23,6 +23,12 @@ def _whole_text(message: str, code: str, node: str, source: str, advice: str) ->
     return f"[{code}] {message}" + "".join(f"\n  {name}: {value}" for name, value in rows if value)
 
 
+def require(value: object, kinds: type | tuple[type, ...], what: str) -> None:
+    """what: "rank must be an integer". UserError for a value of another kind; bools are no integers."""
+    if not isinstance(value, kinds) or (isinstance(value, bool) and kinds is int):
+        raise UserError(f"{what}, not {kind_of(value)}", code="INGOT-U006")
+
+
 class Error(Exception):
     """Base of all errors that Ingot raises.
 

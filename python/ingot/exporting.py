@@ -8,7 +8,8 @@ from typing import Any
 
 from ingot import _core
 from ingot.engine import Engine
-from ingot.errors import UnsupportedError, UserError, kind_of
+from ingot.errors import UnsupportedError, UserError, kind_of, require
+from ingot.paths import path_text
 from ingot.settings import Settings
 
 
@@ -26,9 +27,10 @@ def export_onnx(
     the names of nodes and weights.
     Raises UserError for other stages, and for options of what is built already.
     """
+    require(stage, str, "stage must be a str")
     export = _file if isinstance(source, (str, os.PathLike)) else _built
     content = export(source, stage, engine, options)
-    file = _core.FileWriter(os.fspath(path))
+    file = _core.FileWriter(path_text(path))
     file.write(content)
     file.finish()
 
@@ -40,7 +42,7 @@ def _file(source: str | os.PathLike[str], stage: str, engine: int | None, option
             code="INGOT-U002",
         )
     compiler = Settings.parse(options).compiler if options else {}
-    return _core.export_file(os.fspath(source), stage, compiler)
+    return _core.export_file(path_text(source), stage, compiler)
 
 
 def _built(source: Any, stage: str, engine: int | None, options: dict[str, Any]) -> bytes:

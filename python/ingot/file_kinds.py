@@ -38,7 +38,7 @@ def file_kind(path: str | os.PathLike[str]) -> FileKind:
     if magic == b"INGOTENG":
         return FileKind.ENGINE
     if not magic.startswith(b"PK\x03\x04"):
-        return FileKind.ONNX if os.fspath(path).endswith(".onnx") else FileKind.OTHER
+        return FileKind.ONNX if os.fsdecode(path).endswith(".onnx") else FileKind.OTHER
     try:
         with zipfile.ZipFile(path) as archive:
             members = archive.infolist()

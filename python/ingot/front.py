@@ -12,7 +12,8 @@ import torch
 from torch.utils import _pytree
 
 from ingot import compat, dynamo
-from ingot.errors import UserError
+from ingot.durations import seconds
+from ingot.errors import UserError, require
 from ingot.fitting import bind, check_annotated, given_inputs, has_tensor, no_tensor
 from ingot.fronts import FRONTS
 from ingot.inputs import dynamic_shapes, examples, narrowed, place
@@ -54,6 +55,7 @@ def compile(
     """
     options = without_peer_options(options)  # so that one notice names them
     Settings.parse(options, compile)  # before the export, which may take minutes
+    require(ir, str, "ir must be a str")
     if ir == "torch_compile":
         return torch.compile(model, backend=backend, options=options)
     if ir not in FRONTS:
@@ -165,7 +167,7 @@ def wait_until_tuned(compiled: Any, timeout: float | None = None) -> bool:
     """Waits until no stage of a staged build is left, of what `ingot.compile` or torch.compile returned; of the latter after its
     first call. False after `timeout` seconds. `ingot.report(compiled).stages` says how they ended.
     """
-    end = None if timeout is None else time.monotonic() + timeout
+    end = None if timeout is None else time.monotonic() + seconds(timeout)
     staged = report(compiled).staged
     return all(each.wait(None if end is None else max(0.0, end - time.monotonic())) for each in staged)
 

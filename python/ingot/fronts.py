@@ -12,6 +12,7 @@ import torch
 from ingot import compat
 from ingot.errors import UserError, first_line, kind_of
 from ingot.file_kinds import FileKind, file_kind
+from ingot.paths import path_text, shown
 from ingot.torchscript.holder import ScriptedFunction, ScriptModel
 
 Traceable = torch.nn.Module | torch.export.ExportedProgram
@@ -41,7 +42,7 @@ def _module(model: Any) -> Traceable:
 
 def _torchscript(model: Any) -> torch.nn.Module:
     if isinstance(model, (str, os.PathLike)):
-        model = _opened(os.fspath(model))
+        model = _opened(path_text(model))
     elif isinstance(model, torch.nn.Module) and not isinstance(model, torch.jit.ScriptModule):
         with compat.without_own_deprecations():
             model = torch.jit.script(model)
@@ -60,18 +61,20 @@ def _torchscript(model: Any) -> torch.nn.Module:
 
 def _opened(path: str) -> torch.jit.ScriptModule:
     try:
-        with compat.without_own_deprecations():
-            return torch.jit.load(path, map_location="cpu")
+        with compat.without_own_deprecations(), open(path, "rb") as file:
+            return torch.jit.load(file, map_location="cpu")
     except (OSError, ValueError) as error:
         cause = getattr(error, "strerror", None) or str(error)
         raise UserError(
-            f"cannot open '{path}': {cause}", code="INGOT-U120", advice="check the path and its permissions"
+            f"cannot open '{shown(path)}': {cause}",
+            code="INGOT-U120",
+            advice="check the path and its permissions",
         ) from None
     except RuntimeError as error:
         kind = file_kind(path)
         cause = f"it is {kind.title}" if kind is not FileKind.SCRIPT else first_line(error)
         raise UserError(
-            f"'{path}' is not a file that torch.jit.load can read: {cause}",
+            f"'{shown(path)}' is not a file that torch.jit.load can read: {cause}",
             code="INGOT-U006",
             advice=kind.advice,
         ) from error

@@ -14,7 +14,7 @@ def number(device: Any) -> int:
     """The number of a GPU: 1 of 1, "cuda:1" or torch.device("cuda", 1); of None and "cuda" that of `current`."""
     if device is None:
         return current()
-    if type(device) is int and device >= 0:
+    if type(device) is int and 0 <= device < 2**31:
         return device
     found = re.fullmatch(r"cuda(?::(\d+))?", str(device))
     if found is None:

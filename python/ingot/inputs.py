@@ -110,10 +110,10 @@ class Input:
 
 def _sizes(shape: Sequence[int]) -> tuple[int, ...]:
     try:
-        sizes = tuple(operator.index(size) for size in shape)
+        sizes = (-1,) if isinstance(shape, (str, bytes)) else tuple(operator.index(size) for size in shape)
     except TypeError:
         sizes = (-1,)
-    if min(sizes, default=0) < 0:
+    if not all(0 <= size <= LARGEST for size in sizes):
         raise UserError(f"a shape must be a list of non-negative integers, not {shape!r}", code="INGOT-U006")
     return sizes
 

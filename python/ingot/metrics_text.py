@@ -8,6 +8,7 @@ from typing import Any
 
 from ingot import _core
 from ingot.engine import Engine
+from ingot.errors import require
 
 
 def metrics(engines: Mapping[str, Any] | None = None) -> str:
@@ -18,9 +19,12 @@ def metrics(engines: Mapping[str, Any] | None = None) -> str:
     they are named "name.0", "name.1". Counts begin when an engine is loaded; a forked child goes on from its parent's. Arguments that
     are rejected before an engine is called (INGOT-U300, U308, U309) are not counted.
     """
+    given = {} if engines is None else engines
+    require(given, Mapping, "metrics takes a dict of names and engines")
     names: list[str] = []
     cores: list[Any] = []
-    for name, value in (engines or {}).items():
+    for name, value in given.items():
+        require(name, str, "the name of an engine must be a str")
         own = _cores_of(value)
         names += [name] if len(own) == 1 else [f"{name}.{number}" for number in range(len(own))]
         cores += own

@@ -16,6 +16,7 @@ from torch.utils import _pytree
 
 from ingot import calling, compat
 from ingot.capture import Input
+from ingot.durations import seconds
 from ingot.engine import Engine
 from ingot.errors import UnsupportedError, UserError
 from ingot.gate import Gate
@@ -156,7 +157,8 @@ class CompiledModule(torch.nn.Module):
 
     def wait_until_tuned(self, timeout: float | None = None) -> bool:
         """Waits until no stage of a staged build is left; False after `timeout` seconds. `report.stages` says how they ended."""
-        return self._staged is None or self._staged.wait(timeout)
+        patience = None if timeout is None else seconds(timeout)
+        return self._staged is None or self._staged.wait(patience)
 
     def stop_tuning(self) -> None:
         """Ends a staged build: the engines that run now stay."""

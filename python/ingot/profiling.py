@@ -15,6 +15,7 @@ from typing import Any
 from ingot import _core
 from ingot.engine import Engine
 from ingot.errors import UserError
+from ingot.paths import path_text
 from ingot.reporting import short_path
 
 
@@ -112,7 +113,7 @@ class Profile:
             for step in self.steps
         ]  # fmt: skip
         text = json.dumps({"traceEvents": events, "displayTimeUnit": "ns"}, indent=1)
-        file = _core.FileWriter(os.fspath(path))
+        file = _core.FileWriter(path_text(path))
         file.write(text.encode())
         file.finish()
 
@@ -131,7 +132,7 @@ def profile(compiled: Any, *inputs: Any, runs: int = 50, **keywords: Any) -> Pro
     compiled: an Engine, or a result of `ingot.compile` or torch.compile(..., backend="ingot"). runs: measured calls, after
     three warm-up calls. Nothing else should call it meanwhile. UserError if no engine ran.
     """
-    if not isinstance(runs, int) or runs < 1:
+    if type(runs) is not int or runs < 1:
         raise UserError(f"runs must be a positive number of calls, not {runs!r}", code="INGOT-U002")
     if not callable(compiled):
         _engines_of(compiled)  # whose error says what can be profiled

@@ -13,7 +13,8 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from ingot import _core
-from ingot.errors import DeviceError, UserError
+from ingot.durations import seconds
+from ingot.errors import DeviceError, UserError, require
 
 if TYPE_CHECKING:
     from torch.fx import GraphModule
@@ -195,9 +196,16 @@ def connected(name: str, group: Any, deadline: float, address: str | None = None
 def joined(
     address: str | _core.GroupListener, rank: int, size: int, name: str, deadline: float
 ) -> _core.Group:
+    require(address, (str, _core.GroupListener), 'address must be "host:port" or what listen returned')
+    for what, value in (("rank", rank), ("size", size)):
+        require(value, int, f"{what} must be an integer")
+        if not 0 <= value < 2**31:
+            raise UserError(f"{what} {value} is out of range", code="INGOT-U353")
+    require(name, str, "name must be a str")
     listener = None if isinstance(address, str) else address
     text = address if listener is None else ""
-    return _core.Group(text, rank, size, name, max(1, round(deadline * 1000)), listener)
+    milliseconds = max(1, round(seconds(deadline, "deadline") * 1000))
+    return _core.Group(text, rank, size, name, milliseconds, listener)
 
 
 def _shared_address(
@@ -219,7 +227,7 @@ def _shared_address(
     if given:
         return given
     try:
-        store.wait([key], timedelta(seconds=deadline))
+        store.wait([key], timedelta(seconds=seconds(deadline, "deadline")))
     except Exception as error:
         raise DeviceError(
             f"group '{name}': rank 0 did not come within {round(deadline * 1000)} ms",

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ingot import _core, ranks
 from ingot.errors import UserError, kind_of
+from ingot.paths import path_text, shown
 
 if TYPE_CHECKING:
     import torch
@@ -30,7 +31,7 @@ def is_paths(source: Any) -> bool:
 
 
 def paths_of(source: Any) -> list[str]:
-    return [os.fspath(each) for each in ([source] if isinstance(source, (str, os.PathLike)) else source)]
+    return [path_text(each) for each in ([source] if isinstance(source, (str, os.PathLike)) else source)]
 
 
 def open_files(source: Any) -> list[_core.TensorFile]:
@@ -42,7 +43,8 @@ def open_files(source: Any) -> list[_core.TensorFile]:
         for name in file.names():
             if origins.setdefault(name, path) != path:
                 raise UserError(
-                    f"'{origins[name]}' and '{path}' both have the weight {name!r}", code="INGOT-U326"
+                    f"'{shown(origins[name])}' and '{shown(path)}' both have the weight {name!r}",
+                    code="INGOT-U326",
                 )
     return files
 
@@ -145,9 +147,11 @@ def module_values(source: Any) -> dict[str, Any]:
     for path, file in zip(paths_of(source), open_files(source), strict=True):
         with open(path, "rb") as opened:
             is_archive = opened.read(len(_ARCHIVE)) == _ARCHIVE
+            if is_archive:
+                opened.seek(0)
+                with compat.tracing():
+                    program = torch.export.load(opened)
         if is_archive:  # its tensors may be views of one storage
-            with compat.tracing():
-                program = torch.export.load(path)
             values |= {name: value.contiguous() for name, value in values_of(program).items()}
         else:
             values |= {name: file.copy(name, torch.empty(0)) for name in file.names()}

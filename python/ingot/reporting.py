@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ingot import _core
 from ingot.errors import UserError
+from ingot.paths import path_text
 from ingot.stages import Stage
 from ingot.trials import Trial
 
@@ -129,7 +130,7 @@ class Report:
         self, path: str | os.PathLike[str], profile: Profile | None = None, title: str = ""
     ) -> None:
         """Writes the page of `html` to a file, atomically."""
-        file = _core.FileWriter(os.fspath(path))
+        file = _core.FileWriter(path_text(path))
         file.write(self.html(profile, title).encode())
         file.finish()
 

@@ -20,6 +20,7 @@ from ingot.file_kinds import FileKind, file_kind
 from ingot.inputs import shape_tree
 from ingot.loading import RECORD, module_of
 from ingot.module import CompiledModule, mutated_names, positional_names, with_tuples
+from ingot.paths import path_text, shown
 from ingot.running import PartEngine
 from ingot.scripting import as_script
 from ingot.slots import signature_of, tensor_positions
@@ -42,14 +43,15 @@ def save(
     state_dict: the .pt2 also holds the model's weights as they are now, for the `state_dict()` of what `ingot.load` returns.
     Engines hold weights in prepared form, so the file is about twice as large.
     """
-    if output_format not in _FORMATS:
+    if not isinstance(output_format, str) or output_format not in _FORMATS:
         raise UserError(
-            f'output_format must be one of {", ".join(_FORMATS)}, not "{output_format}"', code="INGOT-U002"
+            f"output_format must be one of {', '.join(_FORMATS)}, not {output_format!r}", code="INGOT-U002"
         )
     if not isinstance(module, CompiledModule):
         raise UserError(
             f"ingot.save takes what ingot.compile returns, not {kind_of(module)}", code="INGOT-U007"
         )
+    path = path_text(path)
     if state_dict and output_format != "exported_program":
         raise UserError(
             "an engine file holds no state_dict"
@@ -63,10 +65,10 @@ def save(
     elif output_format == "torchscript":
         script = as_script(module, lambda: _program_bytes(module))
         with compat.without_own_deprecations():
-            _write_whole(os.fspath(path), lambda file: torch.jit.save(script, _Stream(file)))
+            _write_whole(path, lambda file: torch.jit.save(script, _Stream(file)))
     else:
         write = _program_writer(module, state_dict)
-        _write_whole(os.fspath(path), lambda file: write(_Stream(file)))
+        _write_whole(path, lambda file: write(_Stream(file)))
 
 
 def _program_writer(module: CompiledModule, state_dict: bool = False) -> Callable[[Any], None]:
@@ -105,11 +107,12 @@ def load(path: str | os.PathLike[str], memory: str = "map", weights: Any = None)
     weights: as for `Engine.load`, for what was compiled with `strip_engine_weights` or `weights_file`.
     """
     choice("memory", memory, MEMORY)
+    path = path_text(path)
     try:
         kind = file_kind(path)
     except OSError as error:
         raise UserError(
-            f"cannot open '{os.fspath(path)}': {error.strerror}",
+            f"cannot open '{shown(path)}': {error.strerror}",
             code="INGOT-U120",
             advice="check the path and its permissions",
         ) from None
@@ -117,7 +120,7 @@ def load(path: str | os.PathLike[str], memory: str = "map", weights: Any = None)
         return Engine.load(path, memory=memory, weights=weights)
     if kind not in (FileKind.SCRIPT, FileKind.PROGRAM):
         raise UserError(
-            f"'{os.fspath(path)}' is {kind.title}, and not what ingot.save writes",
+            f"'{shown(path)}' is {kind.title}, and not what ingot.save writes",
             code="INGOT-U501",
             advice=kind.advice,
         )

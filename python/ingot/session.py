@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import Any
 
 from ingot import _core
+from ingot.durations import seconds
 
 _PATIENCE_AT_EXIT = 30.0  # seconds
 
@@ -67,7 +68,7 @@ def cache_flush(timeout: float = _PATIENCE_AT_EXIT) -> bool:
     """Waits, at most for so many seconds, until the entries are kept that are written in the background: prepared weights, and what
     builds with `cache_write_policy="back"` made. False if some are not. Called when the process ends, which loses the others.
     """
-    return _core.cache_wait(round(timeout * 1000)) != 0
+    return _core.cache_wait(round(seconds(timeout) * 1000)) != 0
 
 
 atexit.register(cache_flush)

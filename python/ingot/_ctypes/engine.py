@@ -87,7 +87,7 @@ class Engine:
         options = _load_options(
             verify, trust, memory, trusted_keys, without_weights, weight_budget, gpu, rank, cpu
         )
-        return Engine(_Engine.made(lib.engine_load, path.encode(), byref(options)), threads)
+        return Engine(_Engine.made(lib.engine_load, os.fsencode(path), byref(options)), threads)
 
     @staticmethod
     def load_memory(
@@ -263,7 +263,7 @@ class Engine:
 
     # ---- files and weights ----
     def save(self, path: str) -> None:
-        check(lib.engine_save(self._handle, path.encode()))
+        check(lib.engine_save(self._handle, os.fsencode(path)))
 
     def save_memory(self) -> bytes:
         return text_of(lib.engine_save_memory, self._handle)
@@ -347,7 +347,7 @@ def _load_options(
         verify=verify,
         trust=trust,
         memory=memory,
-        trusted_keys=trusted_keys.encode() or None,
+        trusted_keys=os.fsencode(trusted_keys) or None,
         without_weights=int(without_weights),
         weight_budget=weight_budget.encode() or None,
         gpu=gpu,

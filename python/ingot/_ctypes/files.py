@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ class FileWriter:
     """As ingot_file: it appears under its name when it is finished."""
 
     def __init__(self, path: str) -> None:
-        self._handle: _File | None = _File.made(lib.file_create, path.encode())
+        self._handle: _File | None = _File.made(lib.file_create, os.fsencode(path))
 
     def write(self, data: Any) -> int:
         content = np.frombuffer(data, np.uint8)
@@ -50,7 +51,7 @@ class TensorFile:
     def __init__(self, path: str) -> None:
         if _is_archive(path):
             fail_without_compiler()
-        self._handle = _Tensors.made(lib.open_tensors, path.encode())
+        self._handle = _Tensors.made(lib.open_tensors, os.fsencode(path))
         count = lib.tensors_count(self._handle)
         self.tensors = {
             lib.tensors_name(self._handle, k).decode(): lib.tensors_value(self._handle, k).contents

@@ -163,7 +163,7 @@ def check(status: int | None) -> None:
         return
     try:
         raise _KINDS.get(lib.status_kind(status), errors.InternalError)(
-            lib.status_text(status).decode(),
+            lib.status_text(status).decode(errors="backslashreplace"),
             code=lib.status_code(status).decode(),
             node=lib.status_node(status).decode(),
             source=lib.status_source(status).decode(),

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from ctypes import byref
 
 from ingot._ctypes.library import Handle, check, lib, text_of
@@ -19,11 +20,11 @@ def explain(code: str) -> str | None:
 
 
 def verify_file(path: str) -> None:
-    check(lib.verify_file(path.encode()))
+    check(lib.verify_file(os.fsencode(path)))
 
 
 def inspect_file(path: str) -> str:
-    return text_of(lib.inspect_file, path.encode()).decode()
+    return text_of(lib.inspect_file, os.fsencode(path)).decode()
 
 
 def _int32(value: int) -> int:

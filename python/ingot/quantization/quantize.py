@@ -6,18 +6,19 @@ from __future__ import annotations
 import inspect
 import itertools
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch.fx import GraphModule, Node
 
-from ingot.errors import UserError
+from ingot.errors import UserError, require
 from ingot.fitting import given_inputs
 from ingot.front import export
 from ingot.fronts import FRONTS
 from ingot.inputs import place
+from ingot.paths import path_text
 from ingot.quantization import (
     batch_norms,
     calibration,
@@ -82,12 +83,16 @@ def quantize(
 
     Raises UserError (INGOT-U025) on bad options or data, on options that would change nothing, or where nothing can be quantized.
     """
-    activations = activations or _ACTIVATIONS.get(weights, ("u8",))[0]
+    if activations is None:
+        activations = _ACTIVATIONS.get(weights, ("u8",))[0] if isinstance(weights, str) else ""
     _check(weights, activations)
     form = _form(weights, group_size, symmetric)
     observing = {"calibration_data": calibration_data, "method": method, "smoothing_share": smoothing_share}
     _check_activations(activations, {**observing, "cache": cache, "progress": progress})
     method = _checked_method(method, activations)
+    kept = [keep_precision] if isinstance(keep_precision, str) else keep_precision
+    for pattern in kept if isinstance(kept, (list, tuple, set, frozenset)) else [kept]:
+        require(pattern, str, "keep_precision must be a name or a list of names")
     program, batches = _exported(model, calibration_data, inputs, kwarg_inputs)
     module = program.module()
     options = {"method": method, "smoothing": smoothing_share}
@@ -96,7 +101,6 @@ def quantize(
     identity = "" if activations == "none" else calibration_cache.digest(module, options)
     batch_norms.fold(module)
     linear_layers.restore(module)
-    kept = [keep_precision] if isinstance(keep_precision, str) else keep_precision
     found = sites.find(module, kept, None if form is None else form.fits, halves=activations == "none")
     if activations != "none":
         _quantize_activations(
@@ -137,7 +141,7 @@ def _quantize_activations(
     identity: str,
     progress: calibration.Progress | None,
 ) -> None:
-    path = None if cache is None else Path(cache)
+    path = None if cache is None else Path(path_text(cache, "cache"))
     stored = calibration_cache.load(path, identity) if path is not None else None
     ranges, channels = stored or ({}, {})
     if smoothing_share is not None:
@@ -160,9 +164,8 @@ def _quantize_activations(
 
 
 def _refuse_unless_known(name: str, value: Any, known: Sequence[Any]) -> None:
-    if value not in known:
-        text = f'"{value}"' if isinstance(value, str) else value
-        raise UserError(f"{name} is one of {', '.join(map(str, known))}, not {text}", code="INGOT-U025")
+    if not isinstance(value, (str, int)) or value not in known:
+        raise UserError(f"{name} is one of {', '.join(map(str, known))}, not {value!r}", code="INGOT-U025")
 
 
 def _refuse_given(options: Mapping[str, Any], purpose: str, wanted: str) -> None:
@@ -195,6 +198,10 @@ def _check_activations(activations: str, options: Mapping[str, Any]) -> None:
         _refuse_given(options, "for activations, which are not quantized here", wanted)
     elif options["calibration_data"] is None:
         raise UserError("there is no calibration data", code="INGOT-U025")
+    else:
+        require(options["calibration_data"], Iterable, "calibration_data must be batches")
+        if options["progress"] is not None:
+            require(options["progress"], Callable, "progress must be a function")
     share = options["smoothing_share"]
     if share is not None and not (isinstance(share, (int, float)) and 0 <= share <= 1):
         raise UserError(f"smoothing_share is from 0 to 1, not {share!r}", code="INGOT-U025")

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch.utils import _pytree
 
-from ingot.errors import Error, first_line
+from ingot.errors import Error, first_line, require
 
 _MOST_GRAPHS = 8
 _MOST_SEEN = 256  # sizes that were called once
@@ -152,6 +152,7 @@ def enable_cudagraphs(module: Callable[..., Any], *, pre_allocated_outputs: bool
         with ingot.runtime.enable_cudagraphs(compiled) as graphs:
             y = graphs(x)
     """
+    require(module, Callable, "enable_cudagraphs takes a module")
     return CudaGraphs(module, pre_allocated_outputs)
 
 
