@@ -55,7 +55,8 @@ std::vector<Array> read_arrays(const std::string& path) {
 void check_array_path(const std::string& path, size_t count) {
   const std::string extension = extension_of(path);
   if (extension == ".npz" || (extension == ".npy" && count == 1)) return;
-  throw CommandError(fmt::format("'{}': the {} outputs are written to an .npz file{}", path, count,
+  throw CommandError(fmt::format("'{}': {} written to an .npz file{}", path,
+                                 count == 1 ? "the output is" : fmt::format("the {} outputs are", count),
                                  count == 1 ? " or an .npy file" : ""),
                      2);
 }

@@ -33,9 +33,7 @@ void add_generate(CLI::App& app, GenerateCommand& command) {
       ->type_name("number")
       ->check(CLI::Range(0, 1'000'000'000).description(""))
       ->capture_default_str();
-  sub->add_option("--seed", command.run.seed, "of random choices")
-      ->type_name("number")
-      ->capture_default_str();
+  add_seed(*sub, command.run, "of random choices");
   add_load_options(*sub, command.run);
   sub->callback([&command] { generate(command); });
 }

@@ -35,6 +35,7 @@ using ingot::cli::add_input_options;
 using ingot::cli::add_inputs;
 using ingot::cli::add_profile;
 using ingot::cli::add_run_options;
+using ingot::cli::add_top;
 using ingot::cli::add_weights;
 using ingot::cli::BenchCommand;
 using ingot::cli::BisectCommand;
@@ -172,9 +173,7 @@ void add_compare(CLI::App& app, CompareCommand& command, int& status) {
       ->required();
   add_input_options(*compare, command.run);
   add_tolerance(*compare, command.tolerance);
-  compare->add_option("--top", command.top, "nodes to print, those with the largest errors")
-      ->type_name("number")
-      ->capture_default_str();
+  add_top(*compare, command.top, "nodes to print, those with the largest errors");
   compare->callback([&] { status = ingot::cli::compare(command) ? 0 : kDiffers; });
 }
 

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/shared_options.h"
 
+#include <fmt/core.h>
+
+#include <charconv>
+
 namespace ingot::cli {
 namespace {
 
@@ -13,6 +17,14 @@ void add_choice(CLI::App& app, const char* name, std::string& choice, const std:
       ->capture_default_str();
 }
 
+// CLI11 takes -1 and numbers that are too large for the largest.
+std::string check_seed(const std::string& text) {
+  uint64_t seed = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seed);
+  const bool is_seed = error == std::errc() && end == text.data() + text.size();
+  return is_seed ? "" : fmt::format("'{}' is not an integer from 0 to {}", text, UINT64_MAX);
+}
+
 }  // namespace
 
 CLI::Option* add_engine(CLI::App& app, const char* name, std::string& file) {
@@ -23,13 +35,27 @@ CLI::Option* add_weights(CLI::App& app, std::vector<std::string>& files, const c
   return app.add_option("--weights", files, summary)->type_name("FILE")->allow_extra_args(false);
 }
 
+void add_seed(CLI::App& app, RunCommand& command, const char* summary) {
+  app.add_option("--seed", command.seed, summary)
+      ->type_name("number")
+      ->check(&check_seed)
+      ->capture_default_str();
+}
+
+void add_top(CLI::App& app, size_t& top, const char* summary) {
+  app.add_option("--top", top, summary)
+      ->type_name("number")
+      ->check(CLI::Range(0, 1'000'000'000).description(""))
+      ->capture_default_str();
+}
+
 void add_inputs(CLI::App& app, RunCommand& command) {
   app.add_option("-i,--input", command.inputs,
                  "NAME=x.npy, a .npz or .safetensors file with arrays named like the inputs, or x.npy by "
                  "position; may be repeated. Inputs that are not given are random")
       ->type_name("[NAME=]FILE")
       ->allow_extra_args(false);
-  app.add_option("--seed", command.seed, "of random inputs")->type_name("number")->capture_default_str();
+  add_seed(app, command, "of random inputs");
 }
 
 void add_input_options(CLI::App& app, RunCommand& command) {
@@ -60,7 +86,7 @@ void add_load_options(CLI::App& app, RunCommand& command) {
          "--gpu", command.gpu,
          "the GPU that an engine for GPUs runs on: 0, 1 ... (default: 0; with --ranks, that of its rank)")
       ->type_name("number")
-      ->check(CLI::NonNegativeNumber);
+      ->check(CLI::Range(0, 1023).description(""));
   app.add_option("--cpu", command.cpu,
                  "the level that is used, of an engine with several: x86-64-v3 ... (default: the best that "
                  "this machine has)")

@@ -16,6 +16,9 @@ namespace ingot::cli {
 void add_build_options(CLI::App& app, std::map<std::string, std::string>& options);
 CLI::Option* add_engine(CLI::App& app, const char* name, std::string& file);
 CLI::Option* add_weights(CLI::App& app, std::vector<std::string>& files, const char* summary);
+void add_seed(CLI::App& app, RunCommand& command, const char* summary);
+// How many rows of a table are printed.
+void add_top(CLI::App& app, size_t& top, const char* summary);
 // Files of inputs, and the seed of those that are random.
 void add_inputs(CLI::App& app, RunCommand& command);
 // How engines are opened.

@@ -21,10 +21,6 @@ void add_timing_options(CLI::App& app, BenchCommand& command) {
       ->capture_default_str();
 }
 
-void add_top(CLI::App& app, BenchCommand& command, const char* summary) {
-  app.add_option("--top", command.top, summary)->type_name("number")->capture_default_str();
-}
-
 void add_times_report(CLI::App& app, BenchCommand& command) {
   app.add_option("--report", command.report,
                  "write a page about the engine, with the time of each step: report.html")
@@ -45,7 +41,7 @@ void add_bench(CLI::App& app, BenchCommand& command) {
   add_run_options(*bench, command.run);
   add_timing_options(*bench, command);
   bench->add_flag("--profile", command.profile, "time each step too, in separate runs");
-  add_top(*bench, command, "slowest steps to print with --profile");
+  add_top(*bench, command.top, "slowest steps to print with --profile");
   add_times_report(*bench, command);
   bench->callback([&command] { ingot::cli::bench(command); });
 }
@@ -54,7 +50,7 @@ void add_profile(CLI::App& app, ProfileCommand& command) {
   CLI::App* profile = app.add_subcommand("profile", "Time each step of an engine");
   add_run_options(*profile, command.bench.run);
   add_timing_options(*profile, command.bench);
-  add_top(*profile, command.bench, "slowest steps to print");
+  add_top(*profile, command.bench.top, "slowest steps to print");
   profile
       ->add_option("--trace", command.trace,
                    "write the last run for chrome://tracing or Perfetto: trace.json")

@@ -39,13 +39,22 @@ bool parse_bool(std::string_view name, std::string_view value) {
   refuse(name, value, "true or false");
 }
 
+std::optional<int64_t> as_count(std::string_view text) {
+  int64_t count = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
+  if (error != std::errc() || end != text.data() + text.size() || count < 0) return std::nullopt;
+  return count;
+}
+
 // "12", or "12.40"; -1: none.
 std::optional<BisectLimit> parse_limit(std::string_view name, std::string_view value) {
   if (value == "-1") return std::nullopt;
   const size_t dot = std::min(value.find('.'), value.size());
-  BisectLimit limit{.runs = parse_integer(name, value.substr(0, dot), 0, INT64_MAX)};
-  if (dot < value.size()) limit.rewrites = parse_integer(name, value.substr(dot + 1), 0, INT64_MAX);
-  return limit;
+  const auto runs = as_count(value.substr(0, dot));
+  const auto rewrites = dot < value.size() ? as_count(value.substr(dot + 1)) : std::optional<int64_t>(0);
+  if (!runs || !rewrites)
+    refuse(name, value, "-1, or how many passes, and rewrites of the next: 12 or 12.40");
+  return BisectLimit{.runs = *runs, .rewrites = *rewrites};
 }
 
 std::vector<std::string> split(std::string_view value, char separator) {

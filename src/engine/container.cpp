@@ -44,6 +44,15 @@ bool is_zero(Bytes bytes) {
   throw UserError(code, std::move(message), "copy the engine file again, or rebuild it");
 }
 
+// A .pt2 is a ZIP archive.
+[[noreturn]] void refuse_other_file(Bytes file) {
+  constexpr std::string_view kArchive = "PK\x03\x04";
+  const bool is_archive = file.size() >= kArchive.size() && std::memcmp(file.data(), kArchive.data(), 4) == 0;
+  throw UserError("INGOT-U200", "this is not an Ingot engine: section 'header' does not begin with INGOTENG",
+                  is_archive ? "an engine is built of a model: `ingot build`, or ingot.build in Python"
+                             : "copy the engine file again, or rebuild it");
+}
+
 [[noreturn]] void refuse_header(const std::string& cause) {
   refuse("INGOT-U203", fmt::format("the engine file is damaged in section 'header': {}", cause));
 }
@@ -65,8 +74,7 @@ bool is_intact(Bytes header) { return header_checksum(header) == get<Checksum>(h
 
 // Before anything else is read: the header of another format may be longer or shorter.
 void check_format(Bytes file, Checksums checksums) {
-  if (!is_engine(file))
-    refuse("INGOT-U200", "this is not an Ingot engine: section 'header' does not begin with INGOTENG");
+  if (!is_engine(file)) refuse_other_file(file);
   if (file.size() < kLeastHeader) return;
   const auto format = get<uint32_t>(file, kFormatOffset);
   if (format >= kEngineFormatVersion && format <= kRanksFormatVersion) return;

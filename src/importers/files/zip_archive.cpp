@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "support/error.h"
@@ -35,6 +37,14 @@ constexpr uint64_t kLocalHeaderSize = 30, kEntrySize = 46, kEndSize = 22, kEnd64
 [[noreturn]] void no_export(std::string_view why) {
   throw UserError("INGOT-U501", fmt::format("this is not a torch.export archive: {}", why),
                   "save the program with torch.export.save(torch.export.export(model, args), path)");
+}
+
+[[noreturn]] void refuse_other_file(Bytes file) {
+  constexpr std::string_view kEngine = "INGOTENG";
+  if (file.size() < kEngine.size() || std::memcmp(file.data(), kEngine.data(), kEngine.size()) != 0)
+    no_export("it is not a ZIP file");
+  throw UserError("INGOT-U501", "this is an engine, which was built already",
+                  "pass the model that it was built of, or run the engine: `ingot run`");
 }
 
 }  // namespace
@@ -111,7 +121,7 @@ std::optional<Directory> read_end64(Bytes file, uint64_t end_offset) {
 
 // torch writes no comment, so the end record is the last of the file.
 Directory read_end(Bytes file) {
-  if (file.size() < kEndSize || Cursor(file, 0).u32() != kLocalHeader) no_export("it is not a ZIP file");
+  if (file.size() < kEndSize || Cursor(file, 0).u32() != kLocalHeader) refuse_other_file(file);
   const uint64_t end_offset = file.size() - kEndSize;
   Cursor cursor(file, end_offset);
   if (cursor.u32() != kEndOfDirectory) damaged("the end of the ZIP directory is missing");
