@@ -168,6 +168,12 @@ class _Step:
     def nodes(self) -> tuple[str, ...]:
         return tuple(record["name"] for record in self.records)
 
+    def is_of(self, reference: torch.Tensor) -> bool:
+        """Whether it has the node's whole value. Of complex numbers inside of an engine, a step has one part, or pairs of both."""
+        if reference.is_complex() and self.value.shape == (*reference.shape, 2):
+            self.value = torch.view_as_complex(self.value.contiguous())
+        return self.value.shape == reference.shape and self.value.is_complex() == reference.is_complex()
+
     def row(self) -> NodeError:
         last = self.records[-1]
         return NodeError(
@@ -202,8 +208,7 @@ class _Comparing:
 
     def _step_of(self, node: Node, value: Any) -> _Step | None:
         step = self._steps.get(node.name)
-        fits = step is not None and isinstance(value, torch.Tensor) and value.shape == step.value.shape
-        return step if fits else None
+        return step if step is not None and isinstance(value, torch.Tensor) and step.is_of(value) else None
 
     def _see(self, node: Node, value: Any) -> Any:
         step = self._step_of(node, value)
@@ -217,7 +222,7 @@ class _Comparing:
         if step is None:
             return value
         step.own_error, _ = _distance(step.value, value)
-        step.difference = step.value.to(value.dtype) - value if value.is_floating_point() else None
+        step.difference = step.value.to(value.dtype) - value if _is_continuous(value) else None
         return step.value.to(value.dtype)
 
     def _error_without(self, nodes: frozenset[str]) -> float:
@@ -232,9 +237,14 @@ class _Comparing:
         return max((row.error for row in _output_errors(self._reference.run(add), self._exact)), default=0.0)
 
 
+def _is_continuous(value: torch.Tensor) -> bool:
+    return value.is_floating_point() or value.is_complex()
+
+
 def _distance(value: torch.Tensor, reference: torch.Tensor) -> tuple[float, float]:
     """The relative error in the Euclidean norm, and the largest difference."""
-    value, reference = value.detach().cpu().double(), reference.detach().cpu().double()
+    wide = torch.complex128 if value.is_complex() or reference.is_complex() else torch.float64
+    value, reference = value.detach().cpu().to(wide), reference.detach().cpu().to(wide)
     same = (value == reference) | (value.isnan() & reference.isnan())
     difference = torch.where(same, 0.0, (value - reference).abs())  # infinities of one sign are equal
     if value.numel() == 0:

@@ -150,3 +150,26 @@ def test_an_exception_of_an_observer_is_raised_by_the_run() -> None:
         engine(x)
     engine._core.set_observer(None)
     engine(x)
+
+
+class Spectrum(nn.Module):
+    def __init__(self, share: float = 1) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.share, self.linear = share, nn.Linear(8, 8)
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        z = torch.fft.fft(self.linear(x)) * 2j + torch.relu(x)
+        return torch.complex(z.real, z.imag * self.share).exp(), z.abs()
+
+
+@pytest.mark.parametrize("level", [0, 2, 3])
+def test_complex_values_have_both_parts(level) -> None:
+    """Steps inside of an engine have one part each, and are not the values of nodes."""
+    inputs = [torch.randn(4, 8)]
+    compiled = ingot.compile(Spectrum(), inputs=inputs, optimization_level=level)
+    found = ingot.compare(Spectrum(), compiled, inputs)
+    assert found.error < 1e-5
+    assert all(node.error < 1e-5 and node.own_error <= 1e-5 for node in found.nodes), str(found)
+    assert {"linear", "abs_1"} <= {node.name for node in found.nodes}
+    assert ingot.compare(Spectrum(share=1.5), compiled, inputs).outputs[0].error > 0.01
