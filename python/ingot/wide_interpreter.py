@@ -13,12 +13,18 @@ from torch.utils import _pytree
 
 from ingot.capture import target_name
 
-_REAL = (torch.float16, torch.bfloat16, torch.float32)
+_WIDE = {
+    torch.float16: torch.float64,
+    torch.bfloat16: torch.float64,
+    torch.float32: torch.float64,
+    torch.complex32: torch.complex128,
+    torch.complex64: torch.complex128,
+}
 
 
 def widened(value: Any) -> Any:
-    """Tensors of real numbers in f64; everything else as it is."""
-    return value.double() if isinstance(value, torch.Tensor) and value.dtype in _REAL else value
+    """Tensors of real and complex numbers in f64; everything else as it is."""
+    return value.to(_WIDE.get(value.dtype, value.dtype)) if isinstance(value, torch.Tensor) else value
 
 
 class WideInterpreter(Interpreter):
@@ -55,7 +61,7 @@ def _copied(value: Any) -> Any:
 
 
 def _wide_dtype(value: Any) -> Any:
-    return torch.float64 if isinstance(value, torch.dtype) and value in _REAL else value
+    return _WIDE.get(value, value) if isinstance(value, torch.dtype) else value
 
 
 @contextmanager

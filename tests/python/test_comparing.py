@@ -173,3 +173,18 @@ def test_complex_values_have_both_parts(level) -> None:
     assert all(node.error < 1e-5 and node.own_error <= 1e-5 for node in found.nodes), str(found)
     assert {"linear", "abs_1"} <= {node.name for node in found.nodes}
     assert ingot.compare(Spectrum(share=1.5), compiled, inputs).outputs[0].error > 0.01
+
+
+class Powers(nn.Module):
+    """What is left of sums that nearly cancel, in which each rounding counts."""
+
+    def forward(self, z: torch.Tensor) -> torch.Tensor:
+        return (z * z.conj()).sum(0) - 8192
+
+
+def test_complex_values_are_compared_in_f64() -> None:
+    z = torch.randn(4096, 2, dtype=torch.complex128).to(torch.complex64)
+    compiled = ingot.compile(Powers(), inputs=[z])
+    right = Powers()(z.to(torch.complex128))
+    error = (compiled(z) - right).norm() / right.norm()
+    assert ingot.compare(Powers(), compiled, [z]).outputs[0].error == pytest.approx(error.item(), rel=1e-6)
