@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ingot import _core, calling, gpus, ranks
-from ingot.errors import UserError, kind_of, require
+from ingot.errors import UserError, quoted, require
 from ingot.paths import path_text
 from ingot.refitting import refit_core
 from ingot.slots import filled, signature_of
@@ -295,8 +295,7 @@ def _thread_count(threads: int) -> int:
 
 def choice(name: str, value: str, values: Mapping[str, int]) -> int:
     if not isinstance(value, str) or value not in values:
-        given = f'"{value}"' if isinstance(value, str) else kind_of(value)
-        raise UserError(f"{name} is one of {', '.join(values)}, not {given}", code="INGOT-U002")
+        raise UserError(f"{name} is one of {', '.join(values)}, not {quoted(value)}", code="INGOT-U002")
     return values[value]
 
 

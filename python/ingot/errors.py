@@ -10,6 +10,11 @@ def kind_of(value: object) -> str:
     return f"an {name}" if name[0] in "AEIOaeio" else f"a {name}"
 
 
+def quoted(value: object) -> str:
+    """For messages: texts in the quotes in which options are written."""
+    return f'"{value}"' if isinstance(value, str) else repr(value)
+
+
 def first_line(error: BaseException) -> str:
     """Of its message; its type if it has none, as torch's assertions do not."""
     return next(iter(str(error).strip().splitlines()), type(error).__name__)

@@ -13,7 +13,7 @@ from torch.utils import _pytree
 
 from ingot import compat, dynamo
 from ingot.durations import seconds
-from ingot.errors import UserError, require
+from ingot.errors import UserError
 from ingot.fitting import bind, check_annotated, given_inputs, has_tensor, no_tensor
 from ingot.fronts import FRONTS
 from ingot.inputs import dynamic_shapes, examples, narrowed, place
@@ -55,10 +55,9 @@ def compile(
     """
     options = without_peer_options(options)  # so that one notice names them
     Settings.parse(options, compile)  # before the export, which may take minutes
-    require(ir, str, "ir must be a str")
-    if ir == "torch_compile":
+    if isinstance(ir, str) and ir == "torch_compile":
         return torch.compile(model, backend=backend, options=options)
-    if ir not in FRONTS:
+    if not isinstance(ir, str) or ir not in FRONTS:
         names = ", ".join(f'"{name}"' for name in FRONTS)
         raise UserError(f'ir is one of {names} and "torch_compile", not {ir!r}', code="INGOT-U002")
     model = FRONTS[ir](model)

@@ -15,7 +15,7 @@ import torch
 
 from ingot import _core, compat, run_op
 from ingot.engine import MEMORY, Engine, choice
-from ingot.errors import UnsupportedError, UserError, kind_of
+from ingot.errors import UnsupportedError, UserError, kind_of, quoted
 from ingot.file_kinds import FileKind, file_kind
 from ingot.inputs import shape_tree
 from ingot.loading import RECORD, module_of
@@ -45,7 +45,7 @@ def save(
     """
     if not isinstance(output_format, str) or output_format not in _FORMATS:
         raise UserError(
-            f"output_format must be one of {', '.join(_FORMATS)}, not {output_format!r}", code="INGOT-U002"
+            f"output_format must be one of {', '.join(_FORMATS)}, not {quoted(output_format)}", code="INGOT-U002"
         )
     if not isinstance(module, CompiledModule):
         raise UserError(

@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include <charconv>
+#include <cstdint>
 
 namespace ingot::cli {
 namespace {
@@ -86,7 +87,7 @@ void add_load_options(CLI::App& app, RunCommand& command) {
          "--gpu", command.gpu,
          "the GPU that an engine for GPUs runs on: 0, 1 ... (default: 0; with --ranks, that of its rank)")
       ->type_name("number")
-      ->check(CLI::Range(0, 1023).description(""));
+      ->check(CLI::Range(0, INT32_MAX).description(""));
   app.add_option("--cpu", command.cpu,
                  "the level that is used, of an engine with several: x86-64-v3 ... (default: the best that "
                  "this machine has)")

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch.fx import GraphModule, Node
 
-from ingot.errors import UserError, require
+from ingot.errors import UserError, quoted, require
 from ingot.fitting import given_inputs
 from ingot.front import export
 from ingot.fronts import FRONTS
@@ -165,7 +165,7 @@ def _quantize_activations(
 
 def _refuse_unless_known(name: str, value: Any, known: Sequence[Any]) -> None:
     if not isinstance(value, (str, int)) or value not in known:
-        raise UserError(f"{name} is one of {', '.join(map(str, known))}, not {value!r}", code="INGOT-U025")
+        raise UserError(f"{name} is one of {', '.join(map(str, known))}, not {quoted(value)}", code="INGOT-U025")
 
 
 def _refuse_given(options: Mapping[str, Any], purpose: str, wanted: str) -> None:
