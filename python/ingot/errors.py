@@ -29,7 +29,7 @@ def _whole_text(message: str, code: str, node: str, source: str, advice: str) ->
 
 
 def require(value: object, kinds: type | tuple[type, ...], what: str) -> None:
-    """what: "rank must be an integer". UserError for a value of another kind; bools are no integers."""
+    """what: "rank must be an integer". UserError for a value of another kind. A bool is not an integer."""
     if not isinstance(value, kinds) or (isinstance(value, bool) and kinds is int):
         raise UserError(f"{what}, not {kind_of(value)}", code="INGOT-U006")
 

@@ -45,7 +45,8 @@ def save(
     """
     if not isinstance(output_format, str) or output_format not in _FORMATS:
         raise UserError(
-            f"output_format must be one of {', '.join(_FORMATS)}, not {quoted(output_format)}", code="INGOT-U002"
+            f"output_format must be one of {', '.join(_FORMATS)}, not {quoted(output_format)}",
+            code="INGOT-U002",
         )
     if not isinstance(module, CompiledModule):
         raise UserError(

@@ -165,7 +165,9 @@ def _quantize_activations(
 
 def _refuse_unless_known(name: str, value: Any, known: Sequence[Any]) -> None:
     if not isinstance(value, (str, int)) or value not in known:
-        raise UserError(f"{name} is one of {', '.join(map(str, known))}, not {quoted(value)}", code="INGOT-U025")
+        raise UserError(
+            f"{name} is one of {', '.join(map(str, known))}, not {quoted(value)}", code="INGOT-U025"
+        )
 
 
 def _refuse_given(options: Mapping[str, Any], purpose: str, wanted: str) -> None:
