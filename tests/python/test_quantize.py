@@ -295,6 +295,16 @@ def test_data_of_all_kinds() -> None:
     assert rows == [0, 1, 2] * 3
 
 
+def test_data_may_have_positions_alone() -> None:
+    """As the datasets of torch have, which are no Iterable."""
+
+    class Positions:
+        def __getitem__(self, position: int) -> torch.Tensor:
+            return batches()[position]
+
+    assert isinstance(ingot.quantize(Net().eval(), Positions()), nn.Module)
+
+
 def test_bad_requests() -> None:
     model = Net().eval()
     refused(lambda: ingot.quantize(model, []), "no calibration data")

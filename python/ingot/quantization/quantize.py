@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch.fx import GraphModule, Node
 
-from ingot.errors import UserError, quoted, require
+from ingot.errors import UserError, kind_of, quoted, require
 from ingot.fitting import given_inputs
 from ingot.front import export
 from ingot.fronts import FRONTS
@@ -194,6 +194,12 @@ def _checked_method(method: str | None, activations: str) -> str:
     return method or ("minmax" if activations == "float8" else "mse")
 
 
+def _check_batches(data: Any) -> None:
+    """Whatever a for loop takes, such as a torch.utils.data.Dataset, which is no Iterable. An iterator may start processes."""
+    if not any(hasattr(type(data), method) for method in ("__iter__", "__getitem__")):
+        raise UserError(f"calibration_data must be batches, not {kind_of(data)}", code="INGOT-U006")
+
+
 def _check_activations(activations: str, options: Mapping[str, Any]) -> None:
     if activations == "none":
         wanted = 'activations: "u8" beside weights of i8, "float8" beside those of fp8'
@@ -201,7 +207,7 @@ def _check_activations(activations: str, options: Mapping[str, Any]) -> None:
     elif options["calibration_data"] is None:
         raise UserError("there is no calibration data", code="INGOT-U025")
     else:
-        require(options["calibration_data"], Iterable, "calibration_data must be batches")
+        _check_batches(options["calibration_data"])
         if options["progress"] is not None:
             require(options["progress"], Callable, "progress must be a function")
     share = options["smoothing_share"]
