@@ -66,6 +66,7 @@ void require_writable_type(const std::filesystem::path& path, const FileFacts& f
 
 FileWriter::FileWriter(const std::filesystem::path& path, const FileSystem& files)
     : path_(path), files_(files) {
+  if (path_.empty()) fail_on_file("write", path_, ENOENT);
   buffer_.reserve(kBuffer);
   old_ = describe(path_, true, files_);  // by the system itself, which rejects links that others planted
   require_writable_type(path_, old_);

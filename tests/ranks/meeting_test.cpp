@@ -80,6 +80,8 @@ TEST(Meeting, ChecksItsOptions) {
   EXPECT_THAT(refusal(options("127.0.0.1:1", 0, 2, 0)), HasSubstr("deadline"));
   for (const char* address : {"", "here", ":1", "127.0.0.1:"})
     EXPECT_THAT(refusal(options(address, 0, 2)), HasSubstr("is not the address of a group")) << address;
+  for (const char* address : {"127.0.0.1:65536", "127.0.0.1:-1", "[::1]:http"})
+    EXPECT_THAT(refusal(options(address, 0, 2)), HasSubstr("is not a port")) << address;
   EXPECT_THAT(refusal(options("192.0.2.1:1", 0, 2, 300)), HasSubstr("rank 0 cannot listen"));
 }
 

@@ -88,7 +88,8 @@ void write_current(const ingot_engine& engine, const Sink& sink, const std::file
 
 void ingot::core::api::save(const ingot_engine& handle, const char* path, const WriteWatch& watch) {
   const std::filesystem::path file = to_path(path);
-  const std::filesystem::path folder = std::filesystem::absolute(file).parent_path();
+  std::error_code no_path;  // writing says what is wrong with it
+  const std::filesystem::path folder = std::filesystem::absolute(file, no_path).parent_path();
   write_file_atomically(file, [&](const Sink& sink) { write_current(handle, sink, folder, watch); });
 }
 

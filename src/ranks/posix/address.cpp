@@ -3,6 +3,9 @@
 
 #include <fmt/core.h>
 
+#include <charconv>
+#include <cstdint>
+
 #include "support/error.h"
 
 namespace ingot::core {
@@ -13,8 +16,14 @@ Address parse_address(const std::string& text) {
   if (colon == std::string::npos || host.empty() || colon + 1 == text.size())
     throw UserError("INGOT-U353", fmt::format("'{}' is not the address of a group of ranks", text),
                     "give rank 0's as host:port, such as 127.0.0.1:29500");
+  const std::string port = text.substr(colon + 1);
+  uint16_t number = 0;
+  const auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), number);
+  if (error != std::errc() || end != port.data() + port.size())
+    throw UserError("INGOT-U353", fmt::format("'{}' is not a port: the address is '{}'", port, text),
+                    "ports are 0 to 65535, and 0 is one that is free");
   const bool is_bracketed = host.size() > 2 && host.front() == '[' && host.back() == ']';
-  return {is_bracketed ? host.substr(1, host.size() - 2) : host, text.substr(colon + 1)};
+  return {is_bracketed ? host.substr(1, host.size() - 2) : host, port};
 }
 
 TcpGroupListener::TcpGroupListener(Listener listener, const std::string& host)
