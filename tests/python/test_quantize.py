@@ -330,6 +330,16 @@ def test_enabled_precisions_lead_here(dtype: torch.dtype) -> None:
         ingot.compile(Net().eval(), inputs=[images()], enabled_precisions={dtype})
 
 
+def test_histograms_count_more_numbers_than_f32_does() -> None:
+    threads, histogram = torch.get_num_threads(), Histogram()
+    torch.set_num_threads(1)  # which counts all of them
+    try:
+        histogram.add(torch.ones(2**24 + 9))
+    finally:
+        torch.set_num_threads(threads)
+    assert histogram.counts.sum() == 2**24 + 9
+
+
 def test_ranges_of_histograms() -> None:
     """Counts are those of the data, however it arrives; ranges hold what they should."""
     generator = torch.Generator().manual_seed(0)

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from ingot.errors import UserError
+from ingot.paths import shown
 
 Ranges = dict[str, tuple[float, float]]
 
@@ -54,7 +55,9 @@ def load(path: Path, expected: str) -> tuple[Ranges, dict[str, torch.Tensor]] | 
 
 
 def _unusable(path: Path, reason: str, advice: str) -> UserError:
-    return UserError(f"{path} cannot hold the calibration: {reason}", code="INGOT-U025", advice=advice)
+    return UserError(
+        f"{shown(str(path))} cannot hold the calibration: {reason}", code="INGOT-U025", advice=advice
+    )
 
 
 def save(path: Path, program: str, ranges: Ranges, channels: Mapping[str, torch.Tensor]) -> None:

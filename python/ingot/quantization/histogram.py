@@ -7,6 +7,7 @@ import torch
 
 BINS = 8192
 _LARGE, _SHRUNK = 1e30, 2.0**-64  # histc multiplies the width of its range by the bins, in f32
+_COUNTED = 1 << 24  # histc counts in f32, which has no larger odd integers
 
 
 class Histogram:
@@ -32,7 +33,8 @@ class Histogram:
         if self.reach > 0:
             share = _SHRUNK if self.reach > _LARGE else 1.0
             reach = self.reach * share
-            self.counts += torch.histc(numbers * share, BINS, -reach, reach).double().cpu()
+            for part in numbers.split(_COUNTED):
+                self.counts += torch.histc(part * share, BINS, -reach, reach).double().cpu()
 
     def _reach_to(self, bound: float) -> None:
         if self.reach == 0:
