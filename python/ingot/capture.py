@@ -182,6 +182,8 @@ class Capture:
         example = node.meta.get("val")
         several = isinstance(example, (tuple, list))
         examples = list(example) if several else [] if example is None else [example]
+        if target_name(node.target) in _WITH_CONDITIONS:
+            examples = [item if index in _results_read(node) else None for index, item in enumerate(examples)]
         ids = [-1 if item is None else self._value(f"{node.name}.{i}" if several else node.name, item)
                for i, item in enumerate(examples)]  # fmt: skip
         self._ids[node] = ids if several else (ids[0] if ids else -1)
@@ -309,6 +311,15 @@ def decompositions() -> dict[Callable, Callable]:
 def _decompositions(operator_count: int) -> dict[Callable, Callable]:
     """`operator_count`: grows as libraries are imported, which bring operators of their own."""
     return composites.decompositions(is_imported)
+
+
+# Some of their results exist only under a condition on data, which is checked if something reads these.
+_WITH_CONDITIONS = ("aten.linalg_lstsq.default",)
+
+
+def _results_read(node: Node) -> set[int]:
+    users = [user for user in node.users if getattr(user.target, "__name__", "") == "getitem"]
+    return {user.args[1] for user in users if user.users}
 
 
 def attribute_of(module: torch.nn.Module, path: str) -> Any:

@@ -136,6 +136,53 @@ def writes_as_copies() -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def traced_least_squares() -> Iterator[None]:
+    """While active, linalg.lstsq has sizes where torch refuses to trace it: residuals, as of matrices of full rank."""
+    rules: Any = find("torch._subclasses.fake_impls.op_implementations_dict")
+    operator = torch.ops.aten.linalg_lstsq.default
+    if rules is None or operator in rules:
+        yield
+        return
+    rules[operator] = _least_squares
+    try:
+        yield
+    finally:
+        rules.pop(operator, None)
+
+
+def _least_squares(
+    mode: Any,
+    operator: Any,
+    a: torch.Tensor,
+    b: torch.Tensor,
+    rcond: Any = None,
+    *,
+    driver: str | None = None,
+) -> Any:
+    if a.device.type != "cpu" and driver is None:
+        return NotImplemented  # another driver is the default there
+    is_vector = b.dim() == 1 or (b.dim() + 1 == a.dim() and b.shape == a.shape[:-1])
+    columns = b.unsqueeze(-1) if is_vector else b
+    torch._check(a.dim() == columns.dim(), lambda: f"linalg.lstsq: a has {a.dim()} dims, b has {b.dim()}")
+    torch._check(
+        a.shape[-2] == columns.shape[-2],
+        lambda: f"linalg.lstsq: a has {a.shape[-2]} rows, b has {columns.shape[-2]}",
+    )
+    batch = torch.broadcast_shapes(a.shape[:-2], columns.shape[:-2])
+    x = a.new_empty([*batch, a.shape[-1], columns.shape[-1]])
+    has_residuals = driver in ("gels", "gelsd", "gelss") and a.shape[-2] > a.shape[-1]
+    residuals = [*batch, columns.shape[-1]] if has_residuals else [0]
+    values = [*a.shape[:-2], min(a.shape[-2:])] if driver in ("gelsd", "gelss") else [0]
+    real = a.real.dtype if a.is_complex() else a.dtype
+    return (
+        x.squeeze(-1) if is_vector else x,
+        a.new_empty(residuals, dtype=real),
+        a.new_empty([0] if driver == "gels" else a.shape[:-2], dtype=torch.int64),
+        a.new_empty(values, dtype=real),
+    )
+
+
+@contextlib.contextmanager
 def keep_composites(is_known: Callable[[Any], bool]) -> Iterator[None]:
     """While active, AOT does not decompose the composites that Ingot imports (linear, layer_norm, attention, matmul, conv ...)."""
     kernels, rules = _overrides(is_known)

@@ -178,6 +178,7 @@ def functional(program: ExportedProgram) -> ExportedProgram:
             compat.without_own_deprecations(),
             composites.without_copying_references(),
             composites.writes_as_copies(),
+            composites.traced_least_squares(),
         ):
             return with_selects(program).run_decompositions(decompositions())
     except Exception:  # torch 2.13: mutated constants that alias buffers, writes into tensors sized by data

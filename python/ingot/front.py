@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch.utils import _pytree
 
-from ingot import compat, dynamo
+from ingot import compat, composites, dynamo
 from ingot.durations import seconds
 from ingot.errors import UserError
 from ingot.fitting import bind, check_annotated, given_inputs, has_tensor, no_tensor
@@ -94,7 +94,7 @@ def export(
     shapes = dynamic_shapes(bound) if dynamic is None else dynamic
     is_dynamic = any(shape is not None for shape in _pytree.tree_leaves(shapes))
     try:
-        with compat.tracing(), torch.no_grad():
+        with compat.tracing(), composites.traced_least_squares(), torch.no_grad():
             program = torch.export.export(
                 model, example_args, example_kwargs, dynamic_shapes=shapes if is_dynamic else None
             )

@@ -90,6 +90,7 @@ def _compile_aot(
     with (
         composites.without_copying_references(),
         composites.writes_as_copies(),
+        composites.traced_least_squares(),
         composites.keep_composites(is_imported),
     ):
         try:

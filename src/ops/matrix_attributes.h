@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <string>
+
 #include "ir/attribute.h"
 
 namespace ingot::core::ops {
@@ -36,6 +38,22 @@ struct SingularValues {  // `full`: u and vh are square; without `vectors` there
   bool vectors = true;
   static constexpr auto fields() {
     return std::tuple{Field{"full", &SingularValues::full}, Field{"vectors", &SingularValues::vectors}};
+  }
+};
+
+struct Ldl {  // `hermitian`: d is real on its diagonal, and the other triangle is conjugate
+  bool hermitian = true;
+  static constexpr auto fields() { return std::tuple{Field{"hermitian", &Ldl::hermitian}}; }
+};
+
+struct LeastSquares {  // `driver`: gels, gelsy, gelsd or gelss; without `has_rcond` rcond follows from the
+                       // sizes
+  std::string driver = "gelsy";
+  bool has_rcond = false;
+  double rcond = 0;
+  static constexpr auto fields() {
+    return std::tuple{Field{"driver", &LeastSquares::driver}, Field{"has_rcond", &LeastSquares::has_rcond},
+                      Field{"rcond", &LeastSquares::rcond}};
   }
 };
 

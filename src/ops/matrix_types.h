@@ -72,16 +72,50 @@ Types infer_lu_factor(const Node& node) {
   return joined_types({in_parts<kParts>(x.same({x.rows, x.columns})),
                        {x.with(DType::kI32, {x.smaller()}), x.with(DType::kI32, {})}});
 }
+// The right-hand side, operand `index`: as many rows, in the same batch.
+inline const TensorType& right_type(const Node& node, const MatrixType& a, size_t index) {
+  const TensorType& b = node.operand_type(index);
+  require(b.rank() == a.batch.size() + 2, node, "a and b must have as many dims");
+  require(b.dtype == a.dtype, node, "a and b must have the same dtype");
+  require_shape(node, index, a.same({a.rows, b.shape.back()}).shape);
+  return b;
+}
 template <Parts kParts>
 Types infer_triangular_solve(const Node& node) {
-  require_same_dtype(node);
   const MatrixType a = matrix_type<kParts>(node);
   a.require_square(node);
-  constexpr auto kRight = static_cast<size_t>(kParts);
-  const TensorType& b = node.operand_type(kRight);
-  require(b.rank() == a.batch.size() + 2, node, "a and b must have as many dims");
-  require_shape(node, kRight, a.same({a.rows, b.shape.back()}).shape);
+  const TensorType& b = right_type(node, a, static_cast<size_t>(kParts));
   return in_parts<kParts>({b.dtype, b.shape, {}});
+}
+template <Parts kParts>
+Types infer_ldl_factor(const Node& node) {
+  const MatrixType x = matrix_type<kParts>(node);
+  x.require_square(node);
+  return joined_types(
+      {in_parts<kParts>(x.same({x.rows, x.rows})), {x.with(DType::kI32, {x.rows}), x.with(DType::kI32, {})}});
+}
+// The operands are ld, b and the pivots.
+template <Parts kParts>
+Types infer_ldl_solve(const Node& node) {
+  const MatrixType ld = matrix_type<kParts>(node);
+  ld.require_square(node);
+  constexpr auto kRight = static_cast<size_t>(kParts);
+  const TensorType& b = right_type(node, ld, kRight);
+  require(node.operand_type(2 * kRight).dtype == DType::kI32, node, "the pivots must be i32");
+  require_shape(node, 2 * kRight, ld.with(DType::kI32, {ld.rows}).shape);
+  return in_parts<kParts>({b.dtype, b.shape, {}});
+}
+template <Parts kParts>
+Types infer_least_squares(const Node& node) {
+  const MatrixType a = matrix_type<kParts>(node);
+  const Dim columns = right_type(node, a, static_cast<size_t>(kParts)).shape.back();
+  const std::string& driver = node.attributes<LeastSquares>().driver;
+  const bool has_values = driver == "gelsd" || driver == "gelss";
+  require(has_values || driver == "gels" || driver == "gelsy", node,
+          "the driver must be gels, gelsy, gelsd or gelss");
+  return joined_types({in_parts<kParts>(a.same({a.columns, columns})),
+                       {a.same({columns}), a.with(DType::kI32, {})},
+                       has_values ? Types{a.same({a.smaller()})} : Types{}});
 }
 template <Parts kParts>
 Types infer_householder_qr(const Node& node) {

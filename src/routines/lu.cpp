@@ -13,10 +13,6 @@ constexpr Eigen::Index kSmall = 8;  // columns that are factorized one by one
 template <typename Given>
 using RefOf = Eigen::Ref<Given>;
 
-// By which LAPACK compares pivots.
-double pivot_size(double x) { return std::abs(x); }
-double pivot_size(const std::complex<double>& x) { return std::abs(x.real()) + std::abs(x.imag()); }
-
 // Rows `pivots[k]` and k are exchanged, in the order of k.
 template <typename Given>
 void exchange_rows(RefOf<Given> x, const int32_t* pivots, Eigen::Index count, Eigen::Index first) {

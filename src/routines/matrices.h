@@ -27,6 +27,10 @@ using ComplexMatrix = Eigen::MatrixXcd;
 template <typename Given>
 using VectorOf = Eigen::Matrix<typename Given::Scalar, Eigen::Dynamic, 1>;
 
+// By which LAPACK compares pivots.
+inline double pivot_size(double x) { return std::abs(x); }
+inline double pivot_size(const std::complex<double>& x) { return std::abs(x.real()) + std::abs(x.imag()); }
+
 // The tensors of a matrix: itself, or its real and its imaginary parts.
 using Parts = std::span<const TensorView>;
 template <typename Given>

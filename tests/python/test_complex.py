@@ -358,7 +358,6 @@ def test_complex_parameters() -> None:
 
 
 _UNSUPPORTED: dict[str, _Function] = {
-    "ldl": lambda z: torch.linalg.ldl_factor(z[:, :, :3]).LD,
     "scatter": lambda z: z.index_put((torch.tensor([0, 0]),), z, accumulate=True),
 }
 
