@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "evaluate/evaluate.h"
+#include "ir/elementwise.h"
 #include "ops/generate.h"
 #include "ops/ops.h"
 #include "passes/passes.h"
@@ -51,7 +52,7 @@ bool is_foldable(const Node& node) {
     if (elements(result) > kMostElements) return false;
     written += elements(result);
   }
-  return read * written <= kMostWork || (traits.has(Trait::kElementwise) || traits.has(Trait::kView));
+  return read * written <= kMostWork || computes_elements(node);
 }
 
 Tensor value_of(const Node& node) {

@@ -3,6 +3,7 @@
 #include <map>
 #include <set>
 
+#include "ir/elementwise.h"
 #include "loops/kernel.h"
 #include "ops/alias.h"
 #include "ops/ops.h"
@@ -17,9 +18,8 @@ namespace ingot::core {
 namespace {
 
 // One stage, one store, no reduction: can be computed where it is read.
-bool is_elementwise(const Node& node) {
-  return node.op->lower != nullptr && (node.op->traits.has(Trait::kElementwise) ||
-                                       node.op->traits.has(Trait::kView) || ops::is_row_statistic(node));
+bool can_be_inlined(const Node& node) {
+  return node.op->lower != nullptr && (computes_elements(node) || ops::is_row_statistic(node));
 }
 bool is_root(const Node& node) {
   return node.op->traits.has(Trait::kContraction) || node.op->traits.has(Trait::kReduction);
@@ -30,7 +30,7 @@ bool is_written_in_place(const Node& node) {
 }
 
 // Constants and iotas: recomputing them in each region is cheaper than loading.
-bool is_generator(const Node& node) { return is_elementwise(node) && node.operands.empty(); }
+bool is_generator(const Node& node) { return can_be_inlined(node) && node.operands.empty(); }
 
 // Whether the program rounds here to fewer bits than kernels compute with.
 bool rounds(const Node& node) {
@@ -102,7 +102,7 @@ Node* only_user(const Graph& graph, const Node& node) {
 // Follows the chain of elementwise consumers while there is only one.
 void take_consumers(Region& region, Fusion& fusion) {
   while (Node* user = only_user(fusion.graph, *region.last)) {
-    const bool fits = is_elementwise(*user) && user->results.size() == 1 && !fusion.taken.contains(user) &&
+    const bool fits = can_be_inlined(*user) && user->results.size() == 1 && !fusion.taken.contains(user) &&
                       !fusion.aliases.of(*user) && !must_round(*region.last) &&
                       fusion.rules.may_take_consumer(*region.root, *user) && fusion.rewrites.allow(*user);
     if (!fits) return;
@@ -146,7 +146,7 @@ void take_statistics(Region& region, Fusion& fusion) {
 
 // Whether nodes outside of the region use its intermediate results.
 bool is_free(const Region& region, const Node& producer, Fusion& fusion) {
-  if (fusion.taken.contains(&producer) || !is_elementwise(producer)) return false;
+  if (fusion.taken.contains(&producer) || !can_be_inlined(producer)) return false;
   const Value* result = producer.results[0];
   const auto inside = [&](Node* user) { return region.nodes.contains(user); };
   return !fusion.graph.is_output(result) && std::ranges::all_of(result->users, inside) &&
@@ -314,7 +314,7 @@ Graph fuse(Graph graph, const FuseRules& rules, Rewrites& rewrites) {
     if (is_root(*node) && !taken.contains(node)) add(node, true);
   }
   for (auto node = order.rbegin(); node != order.rend(); ++node) {
-    const bool is_last = is_elementwise(**node) || is_written_in_place(**node);
+    const bool is_last = can_be_inlined(**node) || is_written_in_place(**node);
     if (is_last && !taken.contains(*node) && !fusion.aliases.of(**node)) add(*node, false);
   }
   for (const Region& region : regions) {

@@ -3,6 +3,7 @@
 #include <map>
 #include <set>
 
+#include "ir/elementwise.h"
 #include "ops/alias.h"
 #include "ops/ops.h"
 #include "passes/target_passes.h"
@@ -12,9 +13,9 @@ namespace {
 
 constexpr size_t kMostNodes = 32;
 
-bool is_elementwise(const Node& node, AliasOffsets& aliases) {
-  return node.op->lower != nullptr && node.results.size() == 1 &&
-         (node.op->traits.has(Trait::kElementwise) || node.op->traits.has(Trait::kView)) && !aliases.of(node);
+bool can_be_recomputed(const Node& node, AliasOffsets& aliases) {
+  return node.op->lower != nullptr && node.results.size() == 1 && computes_elements(node) &&
+         !aliases.of(node);
 }
 
 // The elementwise nodes that compute `value` and, but for the last of them, nothing else. None if there are
@@ -31,7 +32,7 @@ std::set<const Node*> nodes_for(const Graph& graph, const Value& value, AliasOff
   while (!pending.empty()) {
     const Node* node = pending.back();
     pending.pop_back();
-    if (node == nullptr || own.contains(node) || !is_elementwise(*node, aliases) || serves_others(*node))
+    if (node == nullptr || own.contains(node) || !can_be_recomputed(*node, aliases) || serves_others(*node))
       continue;
     own.insert(node);
     if (own.size() > kMostNodes) return {};

@@ -3,6 +3,7 @@
 #include <array>
 
 #include "importers/onnx/converters/converters.h"
+#include "ir/elementwise.h"
 #include "ops/reshape.h"
 
 namespace ingot::core::onnx {
@@ -13,8 +14,7 @@ bool is_stored(const Value* value) {
   const Node* node = value->producer;
   if (node == nullptr) return false;
   if (node->op->traits.has(Trait::kSource) || node->literal != nullptr) return true;
-  const bool is_simple = node->op->traits.has(Trait::kView) || node->op->traits.has(Trait::kElementwise);
-  if (!is_simple || node->operands.empty()) return false;
+  if (!computes_elements(*node) || node->operands.empty()) return false;
   for (const Value* operand : node->operands) {
     if (operand != nullptr &&
         (operand->producer == nullptr || !operand->producer->operands.empty() || !is_stored(operand)))
