@@ -68,34 +68,39 @@ Expr lost_of_root32(const Expr& square, const Expr& root) {
 // asin(s) - s, where |s| <= 1/2
 Expr asin_tail32(const Expr& s, const Expr& square) { return s * square * polynomial(square, kAsin32); }
 
-Expr asin32(const Expr& x) {
+// asin(angle) = angle + tail, where |angle| <= 1/2: of x, or where |x| is larger of sqrt((1 - |x|) / 2),
+// whose lost bits `root_tail` has too. `small` is x or |x|.
+struct HalfAngle32 {
+  Expr is_small, root, angle, tail, root_tail;
+};
+HalfAngle32 half_angle32(const Expr& x, const Expr& small) {
   const Expr magnitude = absolute(x), half = number(x, 0.5);
   const Expr is_small = less(magnitude, half);
-  const Expr rest = (number(x, 1) - magnitude) * half;
-  const Expr root = square_root(rest);
-  const Expr tail =
-      asin_tail32(select(is_small, magnitude, root), select(is_small, magnitude * magnitude, rest));
-  const Expr low = tail + lost_of_root32(rest, root);
-  const Expr large =
-      precise_difference(number(x, kHalfPi32[0]), number(x, kHalfPi32[1]), root + root, low + low);
-  return with_sign_of(select(is_small, magnitude + tail, large), x);
+  const Expr square = (number(x, 1) - magnitude) * half;
+  const Expr root = square_root(square);
+  const Expr angle = select(is_small, small, root);
+  const Expr tail = asin_tail32(angle, select(is_small, small * small, square));
+  return {is_small, root, angle, tail, tail + lost_of_root32(square, root)};
 }
 
-// base - factor (s + tail): pi/2 - asin(x), 2 asin(root) or pi - 2 asin(root).
+Expr asin32(const Expr& x) {
+  const Expr magnitude = absolute(x);
+  const HalfAngle32 found = half_angle32(x, magnitude);
+  const Expr large = precise_difference(number(x, kHalfPi32[0]), number(x, kHalfPi32[1]),
+                                        found.root + found.root, found.root_tail + found.root_tail);
+  return with_sign_of(select(found.is_small, magnitude + found.tail, large), x);
+}
+
+// base - factor (angle + tail): pi/2 - asin(x), 2 asin(root) or pi - 2 asin(root).
 Expr acos32(const Expr& x) {
-  const Expr magnitude = absolute(x), half = number(x, 0.5), zero = number(x, 0);
-  const Expr is_small = less(magnitude, half), is_negative = less(x, zero);
-  const Expr rest = (number(x, 1) - magnitude) * half;
-  const Expr root = square_root(rest);
-  const Expr s = select(is_small, x, root);
-  const Expr tail = asin_tail32(s, select(is_small, x * x, rest));
-  const Expr low = select(is_small, tail, tail + lost_of_root32(rest, root));
+  const HalfAngle32 found = half_angle32(x, x);
+  const Expr is_negative = less(x, number(x, 0));
   const auto choose = [&](double middle, double right, double left) {
-    return select(is_small, number(x, middle), select(is_negative, number(x, left), number(x, right)));
+    return select(found.is_small, number(x, middle), select(is_negative, number(x, left), number(x, right)));
   };
-  const Expr factor = choose(1, -2, 2);
-  return precise_difference(choose(kHalfPi32[0], 0, kPi32[0]), choose(kHalfPi32[1], 0, kPi32[1]), factor * s,
-                            factor * low);
+  const Expr factor = choose(1, -2, 2), low = select(found.is_small, found.tail, found.root_tail);
+  return precise_difference(choose(kHalfPi32[0], 0, kPi32[0]), choose(kHalfPi32[1], 0, kPi32[1]),
+                            factor * found.angle, factor * low);
 }
 
 // atan(t) - t for 0 <= t <= 1
