@@ -15,6 +15,13 @@
 namespace ingot::core::onnx {
 namespace {
 
+void require_at_most(size_t most, const NodeDef& node) {
+  const auto is_given = [](const std::string& name) { return !name.empty(); };
+  const size_t first = std::min(most, node.inputs.size());
+  if (std::any_of(node.inputs.begin() + static_cast<std::ptrdiff_t>(first), node.inputs.end(), is_given))
+    refuse_node(fmt::format("it has {} inputs, and {} takes at most {}", node.inputs.size(), node.op, most));
+}
+
 // Against files whose functions call each other many times.
 constexpr size_t kMostNodes = size_t{1} << 17, kMostCalls = 32;
 
@@ -114,6 +121,7 @@ void GraphScope::convert(const NodeDef& node) {
   if (opset->second < converter->since)
     refuse(fmt::format("opset {}; Ingot follows its rules of opset {} and later", opset->second,
                        converter->since));
+  require_at_most(most_inputs(node.op), node);
   Call call(*this, node, opset->second, converter->op);
   if (std::optional<Sizes> folded = fold_sizes(call, *converter)) return call.give_sizes(std::move(*folded));
   converter->convert(call);
@@ -121,6 +129,7 @@ void GraphScope::convert(const NodeDef& node) {
 
 void GraphScope::call_function(const FunctionDef& function, const NodeDef& node) {
   if (++state_.depth > kMostCalls) refuse("functions call each other too deep");
+  require_at_most(function.inputs.size(), node);
   GraphScope body(state_, function.opsets);
   for (size_t i = 0; i < function.inputs.size() && i < node.inputs.size(); ++i) {
     if (!node.inputs[i].empty()) body.slots_[function.inputs[i]] = slot(node.inputs[i]);

@@ -22,5 +22,6 @@ struct Converter {
 #undef FAMILY
 
 const Converter* find_converter(std::string_view name);  // null if there is none
+size_t most_inputs(std::string_view name);               // that nodes of this operator have
 
 }  // namespace ingot::core::onnx
