@@ -111,7 +111,10 @@ void Context::require_weights(const WeightSet& weights) const {
 
 std::shared_ptr<const WeightSet> Context::weights_of(const RunOptions& options) const {
   const Engine& owner = options.weights == nullptr ? *engine_ : *options.weights;
-  if (&owner != engine_.get()) engine_->require_copy(owner);
+  if (&owner != engine_.get()) {
+    engine_->require_copy(owner);
+    engine_->count_copy(owner);
+  }
   owner.require_verified_weights();
   std::shared_ptr<const WeightSet> weights = owner.weights();
   require_weights(*weights);

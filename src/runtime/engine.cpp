@@ -57,7 +57,10 @@ std::shared_ptr<const EngineFile> open_copy(const std::filesystem::path& path, s
   return EngineFile::open(copy.bytes(), copy.memory, Checksums::kVerify, cpu);
 }
 
-Engine::~Engine() { delete weights_.load(); }
+Engine::~Engine() {
+  delete weights_.load();
+  delete copies_.load();
+}
 
 std::shared_ptr<Engine> Engine::load(const std::filesystem::path& path, const LoadOptions& options,
                                      Host& host) {
@@ -98,6 +101,7 @@ std::shared_ptr<Engine> Engine::twin(LoadedBackends backends) const {
   engine->file_ = file_;
   engine->verification_ = verification_;
   engine->generations_ = generations_;
+  engine->number_ = ++*generations_;
   engine->backends_ = std::move(backends);
   engine->make_executables();
   return engine;
@@ -306,6 +310,34 @@ void Engine::require_copy(const Engine& other) const {
   if (other.data_ != data_ || other.gpu() != gpu())
     throw UserError("INGOT-U328", "the weights are not those of a copy of this engine",
                     "copy this engine, refit the copy, and pass that");
+}
+
+void Engine::count_copy(const Engine& copy) const {
+  if (copy.counted_by_.load(std::memory_order_relaxed) == number_) return;
+  const std::weak_ptr<const Engine> added = copy.weak_from_this();
+  auto next = std::make_unique<Copies>(1, added);
+  std::unique_ptr<const Copies> old;  // freed after the lock
+  const std::scoped_lock lock(copies_mutex_);
+  if (const Copies* known = copies_.load(std::memory_order_relaxed)) {
+    for (const auto& each : *known) {
+      const bool is_other = each.owner_before(added) || added.owner_before(each);
+      if (is_other && !each.expired()) next->push_back(each);
+    }
+  }
+  old.reset(copies_.exchange(next.release(), std::memory_order_relaxed));
+  copy.counted_by_.store(number_, std::memory_order_relaxed);
+}
+
+std::vector<std::shared_ptr<const WeightSet>> Engine::weights_of_runs() const {
+  std::vector<std::shared_ptr<const WeightSet>> all{weights()};
+  std::vector<std::shared_ptr<const Engine>>
+      living;  // the last owner of one may be here: freed after the lock
+  const std::scoped_lock lock(copies_mutex_);
+  if (const Copies* known = copies_.load(std::memory_order_relaxed)) {
+    for (const auto& each : *known)
+      if (auto copy = each.lock()) all.push_back(living.emplace_back(std::move(copy))->weights());
+  }
+  return all;
 }
 
 void Engine::take_weights(const Engine& copy) {

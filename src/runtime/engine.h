@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "engine/engine_file.h"
 #include "runtime/counters.h"
@@ -40,7 +41,7 @@ std::shared_ptr<const EngineFile> open_copy(const std::filesystem::path& path, s
 class PreparedWeights;
 class WeightVerification;
 
-class Engine {
+class Engine : public std::enable_shared_from_this<Engine> {
  public:
   static std::shared_ptr<Engine> load(const std::filesystem::path& path, const LoadOptions& options,
                                       Host& host);
@@ -74,6 +75,10 @@ class Engine {
   std::shared_ptr<const WeightSet> weights() const;
   // UserError INGOT-U328 if `other` is neither this engine nor a copy of it, on the same device.
   void require_copy(const Engine& other) const;
+  // A run of this engine reads the weights of a copy.
+  void count_copy(const Engine& copy) const;
+  // All that its runs read: its own, and those of copies that still exist.
+  std::vector<std::shared_ptr<const WeightSet>> weights_of_runs() const;
   // Runs the part of init that new values of source weights affect, and swaps in the new weight set; runs in
   // flight keep the old one. UserError as of check_sources, and INGOT-U322 if a value that init needs is
   // neither kept nor given. On failure nothing changes.
@@ -114,6 +119,13 @@ class Engine {
   std::atomic<const WeightsPointer*> weights_{
       nullptr};  // replaced atomically, so that a forked child can read it
   std::shared_ptr<std::atomic<uint64_t>> generations_ = std::make_shared<std::atomic<uint64_t>>(0);
+  using Copies = std::vector<std::weak_ptr<const Engine>>;
+  mutable ForkSafeMutex copies_mutex_;                  // guards the pointer only
+  mutable std::atomic<const Copies*> copies_{nullptr};  // that runs read the weights of; null: none
+  uint64_t number_ = 0;                                 // unique among the engine and its copies
+  static constexpr uint64_t kNoEngine = UINT64_MAX;
+  mutable std::atomic<uint64_t> counted_by_{
+      kNoEngine};  // the number of the last engine that counted this copy
   Host* host_ = nullptr;
   EngineCounters counters_;
 };

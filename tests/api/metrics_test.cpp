@@ -6,6 +6,7 @@
 #include <limits>
 #include <thread>
 
+#include "ingot/context.h"
 #include "ingot/engine.h"
 #include "tests/api/fixtures.h"
 #include "tests/support/child.h"
@@ -62,6 +63,38 @@ TEST(Metrics, CountCallsPlansAndErrors) {
   EXPECT_EQ(value_of(text, R"(cached_plans{engine="m"})"), 2);
   EXPECT_EQ(value_of(text, R"(contexts{engine="m"})"), 1);
   EXPECT_EQ(calls(load(file.path()).get()), 0);  // another engine of the same file
+}
+
+TEST(Metrics, WeightsOfCopiesCountWhileRunsReadThem) {
+  const EngineOnDisk file(weight_engine());
+  const ingot::Engine engine = ingot::Engine::load(file.path());
+  const auto bytes = [](const ingot::Engine& of) {
+    return value_of(metrics_of(of.handle()), R"(weight_bytes{engine="m"})");
+  };
+  const std::vector<float> values = {1, 2}, weight = {4, 3, 2, 1};
+  const ingot::Tensor input(values, {1, 2});
+  ingot::Context context(engine), second(engine);
+  const int64_t own = bytes(engine);
+  EXPECT_GT(own, 0);
+  {
+    ingot::Engine first = engine.copy(), other = engine.copy();
+    const ingot::Engine unused = engine.copy();
+    first.refit({{"w", ingot::Tensor(weight, {4})}});
+    EXPECT_EQ(bytes(engine), own);  // no run reads them
+    for (ingot::Context* each : {&context, &second, &context}) {
+      (void)each->run({input}, {.weights = &first});
+      (void)each->run({input}, {.weights = &other});
+      EXPECT_EQ(bytes(engine), 2 * own);  // `other` shares its memory
+    }
+    other.refit({{"w", ingot::Tensor(weight, {4})}});
+    EXPECT_EQ(bytes(engine), 3 * own);
+    EXPECT_EQ(bytes(first), own);
+    ingot_memory memory{.struct_size = sizeof(memory)};
+    ASSERT_EQ(code_of(ingot_context_memory(context.handle(), &memory)), "");
+    EXPECT_EQ(static_cast<int64_t>(memory.weights), 3 * own);
+    EXPECT_EQ(in_child([&] { return bytes(engine) == 3 * own; }), "");
+  }
+  EXPECT_EQ(bytes(engine), own);
 }
 
 TEST(Metrics, PlansBeyondTheCacheAreEvicted) {

@@ -107,6 +107,21 @@ def test_compiled_modules_and_their_parts() -> None:
     assert of(text, "calls_total", "lazy") == 3
 
 
+def test_weights_of_modules_that_share_a_graph(binding: str) -> None:
+    sets = [1, 1, 1] if binding == "ctypes" else [1, 2, 3]  # the former refits one set of weights
+    torch._dynamo.reset()
+    modules = [torch.compile(mlp(), backend="ingot") for _ in range(3)]
+
+    def bytes_after(module: torch.nn.Module) -> float | None:
+        with torch.no_grad():
+            module(torch.ones(2, 8))
+        return of(ingot.metrics({"shared": modules[0]}), "weight_bytes", "shared")
+
+    counts = [bytes_after(module) for module in modules]
+    assert counts == [number * counts[0] for number in sets]
+    assert [bytes_after(module) for module in modules] == [counts[2]] * 3
+
+
 def test_two_engines_of_one_name(engine: ingot.Engine) -> None:
     parts = ingot.compile(InParts(), inputs=[torch.ones(2, 4)], min_block_size=1)
     text = ingot.metrics({"a": parts, "b": engine})

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/runtime/handles.h"
 
+#include <set>
+
 #include <fmt/core.h>
 
 #include "api/runtime/host_access.h"
@@ -44,10 +46,13 @@ const std::shared_ptr<Engine>& runnable(const ingot_engine& handle) {
 }
 
 size_t held_bytes(const Engine& engine) {
-  const std::shared_ptr<const WeightSet> weights = engine.weights();
+  std::set<std::pair<size_t, const std::byte*>> counted;  // copies share what no refit has changed
   size_t bytes = 0;
-  for (size_t id = 0; id < weights->data.size(); ++id) {
-    if (weights->data[id] != nullptr) bytes += engine.data().weights[id].bytes;
+  for (const auto& weights : engine.weights_of_runs()) {
+    for (size_t id = 0; id < weights->data.size(); ++id) {
+      const std::byte* const data = weights->data[id].get();
+      if (data != nullptr && counted.emplace(id, data).second) bytes += engine.data().weights[id].bytes;
+    }
   }
   return bytes;
 }

@@ -83,7 +83,7 @@ namespace ingot::core::api {
 // The engine of a handle; throws like loading if this machine cannot run it (UserError INGOT-U220).
 const std::shared_ptr<Engine>& runnable(const ingot_engine& handle);
 
-// Bytes of the weights that the engine holds, in memory or mapped.
+// Bytes of the weights that the engine's runs read, in memory or mapped: of copies too.
 size_t held_bytes(const Engine& engine);
 
 // UserError INGOT-U211 if the model's file, which weights of the engine are mapped from, has changed: it has

@@ -90,7 +90,7 @@ void write_engines(Text& text, std::span<const NamedEngine> engines) {
     text.begin(family.name, family.type, family.help);
     for (const NamedEngine& each : engines) text.add(each.label, each.totals.*family.value);
   }
-  text.begin("ingot_weight_bytes", "gauge", "Memory of weights, mapped files included.");
+  text.begin("ingot_weight_bytes", "gauge", "Memory of weights that calls read, mapped files included.");
   for (const NamedEngine& each : engines) text.add(each.label, api::held_bytes(each.engine));
   text.begin("ingot_call_errors_total", "counter", "Calls that failed, by the code of the error.");
   for (const NamedEngine& each : engines) {
