@@ -26,6 +26,10 @@ BYTES_PER_NS = 8  # values that cross are stored and reloaded,
 GPU_BYTES_PER_NS = 2000  # on a GPU by all of it
 
 
+# Torch computes these element by element without vectors, and not by the functions that engines compose them of.
+_NEVER_SLOW = ("aten.special_log_ndtr.default",)
+
+
 class TooSlowError(Exception):
     """The nodes that are predicted to run faster in torch, crossings included; with the reason of each."""
 
@@ -40,7 +44,7 @@ def slow_nodes(capture: Capture, settings: Settings) -> dict[Node, Slowness]:
     found: dict[Node, Slowness] = {}
     for row in json.loads(capture.builder.slow(settings.compiler)):
         node = by_name.get(row["node"])
-        if node is None:
+        if node is None or target_name(node.target) in _NEVER_SLOW:
             continue
         known = found.get(node, Slowness(row["reason"], 0, 0))  # one node may become several
         found[node] = Slowness(known.reason, known.own_ns + row["own_ns"], known.peer_ns + row["peer_ns"])

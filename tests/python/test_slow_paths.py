@@ -180,6 +180,18 @@ def test_samples_that_torch_takes_faster() -> None:
     assert not ingot.compile(Samples(), inputs=sample_arguments(16)).report.fallbacks
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_composites_that_torch_computes_without_vectors(dtype: torch.dtype) -> None:
+    class LogNormal(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.special.log_ndtr(x)
+
+    x = torch.randn(200_000, dtype=dtype) * 4
+    for compiled in (ingot.compile(LogNormal(), inputs=[x]), compile_jit(LogNormal(), x)):
+        assert not ingot.report(compiled).fallbacks  # log and erfc by themselves would be slow at this size
+        assert_right(compiled, LogNormal(), x)
+
+
 def test_the_command_line_names_slow_nodes(tmp_path: Path) -> None:
     program = torch.export.export(Samples(), tuple(sample_arguments(15)))
     torch.export.save(program, tmp_path / "samples.pt2")
