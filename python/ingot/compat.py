@@ -28,6 +28,7 @@ PRIVATE_NAMES = {
     "torch._dynamo.exc.RestartAnalysis": "graphs whose numbers torch has to fix run in torch",
     _TRACING: "models cannot be compiled by several threads at once",
     "torch._dynamo.config.prepare_freezing": "weights are ordinary inputs of the graph",
+    "torch.export._trace._fakify_params_buffers": "models whose sizes follow from integers in buffers cannot be exported",
     "torch.export.exported_program._convert_guards_to_code": "programs have no guards to check",
     "torch._TorchCompileWrapper": "there are no reports of torch.compile",
     "torch._dynamo.eval_frame.innermost_backend": "there are no reports of torch.compile",

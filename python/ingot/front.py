@@ -17,6 +17,7 @@ from ingot.errors import UserError
 from ingot.fitting import bind, check_annotated, given_inputs, has_tensor, no_tensor
 from ingot.fronts import FRONTS
 from ingot.inputs import dynamic_shapes, examples, narrowed, place
+from ingot.known_buffers import exported
 from ingot.module import CompiledModule
 from ingot.mutable import MutableModule, compiled_form
 from ingot.peer_options import without_peer_options
@@ -95,9 +96,7 @@ def export(
     is_dynamic = any(shape is not None for shape in _pytree.tree_leaves(shapes))
     try:
         with compat.tracing(), composites.traced_least_squares(), torch.no_grad():
-            program = torch.export.export(
-                model, example_args, example_kwargs, dynamic_shapes=shapes if is_dynamic else None
-            )
+            program = exported(model, example_args, example_kwargs, shapes if is_dynamic else None)
     except Exception as error:
         if not bound or has_tensor(bound):
             error.add_note(_NOT_EXPORTED)

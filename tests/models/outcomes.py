@@ -181,7 +181,7 @@ def ahead_of_time(case: Architecture, timed: bool = True) -> Outcome:
     outcome = Outcome(has_f64=wanted.has_f64)
     register_caches()  # as ingot.compile does before it exports a model
     try:
-        program = torch.export.export(copy.deepcopy(case.model), (), wanted_case.arguments())
+        program = _exported(case.model, wanted_case)
     except Exception as error:
         outcome.kind, outcome.message = "torch", f"torch.export: {_line(error)}"
         return outcome
@@ -197,6 +197,17 @@ def ahead_of_time(case: Architecture, timed: bool = True) -> Outcome:
     if outcome.kind == "right" and timed:
         _measure(outcome, wanted_case, compiled)
     return outcome
+
+
+def _exported(model: nn.Module, case: Architecture) -> torch.export.ExportedProgram:
+    """By torch.export, or where that fails as Ingot calls it, which gives integers in buffers their values."""
+    try:
+        return torch.export.export(copy.deepcopy(model), (), case.arguments())
+    except Exception as error:
+        try:
+            return ingot.dynamo.trace(copy.deepcopy(model), kwarg_inputs=case.arguments())
+        except Exception:
+            raise error from error.__cause__
 
 
 def _without_cache(arguments: Callable[[], dict[str, Any]]) -> Callable[[], dict[str, Any]]:
