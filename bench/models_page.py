@@ -43,8 +43,9 @@ each process on one thread, with other work on the machine:
   elements than eager's. **wrong**: some are not. **crashed**: an error, or the end of the process. **torch**: eager, torch.compile or
   torch.export fails, or has the same wrong result, without Ingot too.
 - **whole**: everything runs in engines, without graph breaks. *jit* is torch.compile, *aot* what `ingot.dynamo.compile` makes of a
-  program of torch.export (by `ingot.dynamo.trace` where torch.export needs the values of integers in buffers); a cell without a word says how many nodes engines run. Empty: not run. A model is whole when one of
-  the two ways is: torch.export takes nothing that branches on data, torch.compile breaks its graph there, and a user may choose.
+  program of torch.export (by `ingot.dynamo.trace` where torch.export needs the values of integers in buffers); a cell without a
+  word says how many nodes engines run. Empty: not run. A model is whole when one of the two ways is: torch.export takes nothing
+  that branches on data, torch.compile breaks its graph there, and a user may choose.
 - Times are the processor's, of modules ahead of time, medians of turns with eager. The models are small: a call of eager is mostly
   overhead. *Build* is what follows torch.export, by the clock."""
 
