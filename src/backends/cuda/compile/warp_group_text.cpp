@@ -229,7 +229,9 @@ DEVICE void end_tile(bool last) { if (!last) order_shared_memory(), __syncthread
 // Each block finishes an equal share of the rows, for which the others send it their sums.
 constexpr std::string_view kSumsOfCluster = R"cuda(
 constexpr int kOwnRows = kRows / kSplits, kOwnSums = kOwnRows * kSumStride;
-DEVICE f32* sums_in(char* shared) { return (f32*)(shared + kRoomBytes); }  // [kSplits][kOwnRows][kSumStride]
+// What block `from` has for the rows of block `owner`, which this is: [kOwnRows][kSumStride]. Its own stay where they are:
+// bulk copies are for other blocks.
+DEVICE f32* share_in(char* shared, int from, int owner) { return from == owner ? (f32*)shared + owner * kOwnSums : (f32*)(shared + kRoomBytes) + from * kOwnSums; }
 
 // A block's sums take the place of its parts, and are copied from there: threads that send their numbers themselves
 // take half as long again.
@@ -240,14 +242,15 @@ DEVICE void send_sums(char* shared, const Parts& p, int share, const f32 (&sums)
   if (!is_copier()) return;
   #pragma unroll 1
   for (int owner = 0; owner < kSplits; ++owner) {
+    if (owner == share) continue;
     if (is_elected())
-      copy_to_block(address_in_block(shared_address(sums_in(shared) + share * kOwnSums), owner), address_in_block(p.others, owner), (f32*)shared + owner * kOwnSums, kOwnSums * 4);
+      copy_to_block(address_in_block(shared_address(share_in(shared, share, owner)), owner), address_in_block(p.others, owner), (f32*)shared + owner * kOwnSums, kOwnSums * 4);
     __syncwarp();
   }
 }
 
 DEVICE void share_sums(char* shared, const Parts& p, int share, const f32 (&sums)[kColumns / 8][4]) {
-  if (threadIdx.x == 0) arrive_and_expect(p.others, kSplits * kOwnSums * 4);
+  if (threadIdx.x == 0) arrive_and_expect(p.others, (kSplits - 1) * kOwnSums * 4);
   if (p.turn == 0) wait_for_cluster();  // all blocks have made their barriers
   __syncthreads();  // all have read all parts
   send_sums(shared, p, share, sums);
@@ -260,7 +263,7 @@ DEVICE void multiply_one_by_one(char* shared, int share, idx batch, idx first_ro
     const int own = i / kColumns;
     const idx row = first_row + share * kOwnRows + own, column = first_column + i % kColumns;
     const bool is_own = own < kOwnRows && row < x.rows && column < x.columns;
-    sums_in(shared)[own * kSumStride + i % kColumns] = is_own ? sum_one_by_one(0, x.depth, batch, row, column, x) : 0;
+    share_in(shared, own / kOwnRows, share)[own % kOwnRows * kSumStride + i % kColumns] = is_own ? sum_one_by_one(0, x.depth, batch, row, column, x) : 0;
   }
   arrive_at_cluster();
   __syncthreads();
@@ -268,16 +271,17 @@ DEVICE void multiply_one_by_one(char* shared, int share, idx batch, idx first_ro
 
 // In place of all shares.
 DEVICE void keep_sum(char* shared, int row, int column, f32 sum) {
-  for (int s = 0; s < kSplits; ++s) sums_in(shared)[(s * kOwnRows + row % kOwnRows) * kSumStride + column] = s == 0 ? sum : 0;
+  for (int s = 0; s < kSplits; ++s) share_in(shared, s, row / kOwnRows)[row % kOwnRows * kSumStride + column] = s == 0 ? sum : 0;
 }
 
 // The shares of the cluster's blocks, in order.
 DEVICE void add_shares_of(f32 (&sums)[kWide], char* shared, int row, int column) {
-  const f32* const place = sums_in(shared) + row % kOwnRows * kSumStride + column;
   #pragma unroll
-  for (int s = 0; s < kSplits; ++s)
+  for (int s = 0; s < kSplits; ++s) {
+    const f32* const place = share_in(shared, s, row / kOwnRows) + row % kOwnRows * kSumStride + column;
     #pragma unroll
-    for (int k = 0; k < kWide; ++k) sums[k] = s == 0 ? place[k] : sums[k] + place[s * kOwnRows * kSumStride + k];
+    for (int k = 0; k < kWide; ++k) sums[k] = s == 0 ? place[k] : sums[k] + place[k];
+  }
 }
 // A block ends when what others copied from it has been copied; bulk copies of the next tile replace what was read.
 DEVICE void end_tile(bool last) {
