@@ -30,6 +30,19 @@ class Attention(torch.nn.Module):
         return torch.nn.functional.scaled_dot_product_attention(x, x, x)
 
 
+class Block(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm, self.up, self.down = (
+            torch.nn.LayerNorm(768),
+            torch.nn.Linear(768, 3072),
+            torch.nn.Linear(3072, 768),
+        )
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x + self.down(torch.nn.functional.gelu(self.up(self.norm(x))))
+
+
 def instructions_of(engine: ingot.Engine, folder: Path) -> list[list[str]]:
     """The names of the instructions of each kernel."""
     data, kernels = engine.to_bytes(), []
@@ -45,6 +58,7 @@ def instructions_of(engine: ingot.Engine, folder: Path) -> list[list[str]]:
 _CASES = {
     "warp groups": (torch.nn.Linear(768, 768), (128, 768)),
     "warp groups, shares of the depth": (torch.nn.Linear(3072, 768), (128, 3072)),
+    "norms beside products": (torch.nn.Sequential(Block(), Block()), (128, 768)),
     "tiles in turns": (torch.nn.Linear(768, 2304), (4096, 768)),
     "attention by warps": (Attention(), (1, 12, 128, 64)),
     "attention by groups of warps": (Attention(), (32, 12, 197, 64)),
@@ -62,14 +76,16 @@ def test_bulk_copies_are_issued_once(case: str, tmp_path: Path) -> None:
         assert "BRA.U.ANY" not in names, "no loop over the lanes of a warp is around a copy"
 
 
-@pytest.mark.parametrize("case", ["warp groups", "warp groups, shares of the depth", "tiles in turns"])
+_PRODUCTS = ["warp groups", "warp groups, shares of the depth", "norms beside products", "tiles in turns"]
+
+
+@pytest.mark.parametrize("case", _PRODUCTS)
 def test_products_follow_each_other(case: str, tmp_path: Path) -> None:
     model, shape = _CASES[case]
     program = torch.export.export(model.eval().half(), (torch.zeros(shape).half(),))
-    (names,) = (
-        names
-        for names in instructions_of(ingot.build(program, device="cuda:sm_90a"), tmp_path)
-        if any(name.startswith("HGMMA") for name in names)
-    )
-    places = [place for place, name in enumerate(names) if name.startswith("HGMMA")]
-    assert not [name for name in names[places[0] : places[-1]] if name.startswith("R2UR")]
+    kernels = instructions_of(ingot.build(program, device="cuda:sm_90a"), tmp_path)
+    multiplying = [names for names in kernels if any(name.startswith("HGMMA") for name in names)]
+    assert multiplying
+    for names in multiplying:
+        places = [place for place, name in enumerate(names) if name.startswith("HGMMA")]
+        assert not [name for name in names[places[0] : places[-1]] if name.startswith("R2UR")]

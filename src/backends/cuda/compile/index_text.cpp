@@ -36,6 +36,20 @@ std::string quotient(const IndexScope& scope, const Dim& dim, std::string_view o
   return fmt::format("{}((idx)({}), (idx)({}))", function, scope.text(a), scope.text(b));
 }
 
+// With those of the loops' variables and of bound symbols.
+SymbolTable ranges_inside(const loops::Kernel& kernel, const SymbolTable& symbols) {
+  IndexScope all{.ranges = symbols, .names = {}};
+  for (const loops::Loop& loop : kernel.parallel) all.add(loop, "");
+  for (const loops::Stage& stage : kernel.stages) {
+    for (const auto* own : {&stage.loops, &stage.reduce}) {
+      for (const loops::Loop& loop : *own) all.add(loop, "");
+    }
+    for (const loops::Binding& binding : stage.bindings)
+      all.add(binding.symbol, "", {0, std::max<int64_t>(range_of(binding.limit, symbols).max - 1, 0)});
+  }
+  return all.ranges;
+}
+
 }  // namespace
 
 void IndexScope::add(const std::string& symbol, std::string identifier, DimRange range) {
@@ -80,7 +94,8 @@ bool needs_64_bits(const Dim& dim, const SymbolTable& ranges) {
   return std::ranges::any_of(dim.operands(), [&](const Dim& part) { return needs_64_bits(part, ranges); });
 }
 
-bool needs_64_bits(const loops::Kernel& kernel, const SymbolTable& ranges) {
+bool needs_64_bits(const loops::Kernel& kernel, const SymbolTable& symbols) {
+  const SymbolTable ranges = ranges_inside(kernel, symbols);
   bool wide = needs_64_bits(loops::parallel_extent(kernel), ranges);
   const auto look = [&](const Dim& dim) { wide = wide || needs_64_bits(dim, ranges); };
   for (const loops::Buffer& buffer : kernel.buffers)

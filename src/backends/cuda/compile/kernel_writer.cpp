@@ -30,17 +30,8 @@ KernelText KernelWriter::write() {
     scope_.add(plan.symbols[i], fmt::format("s{}", i),
                known == kernel_.symbols.end() ? DimRange{INT64_MIN, INT64_MAX} : known->second.range);
   }
-  IndexScope all = scope_;
-  for (const Loop& loop : kernel_.parallel) all.add(loop, "");
-  for (const Stage& stage : kernel_.stages) {
-    for (const Loop& loop : stage.loops) all.add(loop, "");
-    for (const Loop& loop : stage.reduce) all.add(loop, "");
-    for (const loops::Binding& binding : stage.bindings)
-      all.add(binding.symbol, "",
-              {0, std::max<int64_t>(range_of(binding.limit, kernel_.symbols).max - 1, 0)});
-  }
   line("namespace of_{} {{\ntypedef {} idx;\n", result_.entry,
-       needs_64_bits(kernel_, all.ranges) ? "i64" : "i32");
+       needs_64_bits(kernel_, scope_.ranges) ? "i64" : "i32");
   write_signature();
   plan.flat ? write_flat() : write_grouped();
   line("}}\n}}\n");

@@ -9,6 +9,8 @@
 namespace ingot::core::cuda {
 namespace {
 
+constexpr int64_t kBeyond = 1 << 16;  // elements: tiles reach beyond the edge
+
 Dim elements_of(const TensorType& type) {
   Dim elements = 1;
   for (const Dim& dim : type.shape) elements = elements * dim;
@@ -58,7 +60,8 @@ TemplateText::TemplateText(const Node& node, std::span<const loops::Kernel* cons
               known == table.end() ? DimRange{INT64_MIN, INT64_MAX} : known->second.range);
     symbols.push_back(name);
   }
-  for (const TensorType* type : types) wide = wide || needs_64_bits(elements_of(*type), scope.ranges);
+  for (const TensorType* type : types)
+    wide = wide || needs_64_bits(elements_of(*type) + Dim(kBeyond), scope.ranges);
   for (const loops::Kernel* kernel : others) wide = wide || needs_64_bits(*kernel, scope.ranges);
 }
 
