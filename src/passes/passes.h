@@ -27,6 +27,10 @@ std::vector<std::string_view> rules_of_recognize_compositions();
 // change rounding.
 Graph fold_batch_norm(Graph graph, Rewrites& rewrites);
 
+// Slices before what they select from is computed, where nothing else reads it: classifiers that read the
+// first token, and logits of the last one.
+Graph slice_early(Graph graph, Rewrites& rewrites);
+
 // Replaces nodes that have only a decomposition by simpler ones.
 Graph decompose(Graph graph);
 

@@ -33,6 +33,7 @@ std::vector<Pass> neutral_passes(const TargetRules& rules) {
        .minimum_level = 1,
        .changes_rounding = true,
        .why = "before decompose, which replaces batch_norm"},
+      {.name = "slice_early", .run = slice_early, .minimum_level = 1, .why = "composites keep rows apart"},
       {.name = "decompose",
        .run = decompose,
        .why = "backends only support operators without a decomposition"},

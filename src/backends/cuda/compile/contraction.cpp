@@ -121,7 +121,8 @@ class ContractionWriter {
     write_epilogue_loads(epilogue_site(), columns_are_weights_);
     write_products();
     write_contraction_epilogue(epilogue_site());
-    // By itself the loop would end where ptxas cannot see that a warp's threads agree: uniform registers are lost.
+    // By itself the loop would end where ptxas cannot see that a warp's threads agree: uniform registers are
+    // lost.
     out_.line("const bool is_last = tile + gridDim.x / kSplits >= tiles;\nend_tile(is_last);\n");
     out_.line("if (is_last) return;\n}}\n}};\n");
     out_.line("if (aligned) take_tiles(Whole(), {}());\nelse take_tiles(Checked(), Checked());\n}}\n",

@@ -40,7 +40,8 @@ TEST(CudaContractionText, IndicesThatFitHave32Bits) {
 
 TEST(CudaContractionText, OthersHave64) {
   EXPECT_THAT(linear_text("699051"), HasSubstr("typedef i64 idx;"));  // 2^31 and more elements
-  EXPECT_THAT(linear_text("699050"), HasSubstr("typedef i64 idx;"));  // fewer, but tiles reach beyond the edge
+  EXPECT_THAT(linear_text("699050"),
+              HasSubstr("typedef i64 idx;"));  // fewer, but tiles reach beyond the edge
   EXPECT_THAT(linear_text("S in 1..1000000"), HasSubstr("typedef i64 idx;"));
 }
 
