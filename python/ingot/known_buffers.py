@@ -25,25 +25,26 @@ def exported(
     try:
         return torch.export.export(model, args, dict(kwargs), dynamic_shapes=shapes)
     except Exception as error:
-        try:
-            return _with_values(model, args, kwargs, shapes)
-        except Exception:
+        program = None
+        with contextlib.suppress(Exception):
+            program = _with_values(model, args, kwargs, shapes)
+        if program is None:
             raise error from error.__cause__
+        return program
 
 
 def _with_values(
     model: torch.nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any], shapes: Any
-) -> ExportedProgram:
+) -> ExportedProgram | None:
+    """None: no buffer holds an integer, or calls write one."""
     numbers = {
         name: value for name, value in model.named_buffers(remove_duplicate=False) if _is_integer(value)
     }
     if not numbers:
-        raise ValueError("no buffer holds an integer")
+        return None
     with _known(numbers):
         program = torch.export.export(model, args, dict(kwargs), dynamic_shapes=shapes)
-    if _writes(program, numbers.keys()):
-        raise ValueError("calls change an integer in a buffer")
-    return program
+    return None if _writes(program, numbers.keys()) else program
 
 
 def _writes(program: ExportedProgram, names: Collection[str]) -> bool:
