@@ -32,7 +32,7 @@ std::optional<int64_t> broadcast_axis(const Node& node, const Value& operand, in
   return axis - missing;
 }
 
-// Operands that are broadcast to the result, in the dims before the last `own` ones.
+// Operands that are broadcast to the result.
 Early by_broadcast(const Node& node, int64_t axis) {
   Early early{.axes = {}, .values = node.values};
   for (const Value* operand : node.operands)
@@ -40,23 +40,21 @@ Early by_broadcast(const Node& node, int64_t axis) {
   return early;
 }
 
-// Results whose rows are those of operand 0.
-Early by_rows(const Node& node, int64_t axis) {
+// Results whose places along an axis are those of one operand along `axis`.
+Early by_operand(const Node& node, size_t operand, int64_t axis) {
   Early early{.axes = std::vector<std::optional<int64_t>>(node.operands.size()), .values = node.values};
-  early.axes[0] = axis;
+  early.axes[operand] = axis;
   return early;
 }
-
-Early by_columns(const Node& node) {
-  Early early{.axes = std::vector<std::optional<int64_t>>(node.operands.size()), .values = node.values};
-  early.axes[1] = static_cast<int64_t>(node.operand_type(1).rank()) - 1;
-  return early;
-}
+Early by_rows(const Node& node, int64_t axis) { return by_operand(node, 0, axis); }
 
 std::optional<Early> of_matmul(const Node& node, int64_t axis) {
   const auto rank = static_cast<int64_t>(node.results[0]->type.rank());
-  if (axis == rank - 1) return by_columns(node);
-  if (axis == rank - 2) return by_rows(node, static_cast<int64_t>(node.operand_type(0).rank()) - 2);
+  const auto from_end = [&](size_t operand, int64_t dims) {
+    return by_operand(node, operand, static_cast<int64_t>(node.operand_type(operand).rank()) - dims);
+  };
+  if (axis == rank - 1) return from_end(1, 1);
+  if (axis == rank - 2) return from_end(0, 2);
   return by_broadcast(node, axis);
 }
 
@@ -79,12 +77,6 @@ std::optional<Early> of_attention(const Node& node, const ops::Slice& slice) {
   return early;
 }
 
-Dim product_of(const Shape& shape, size_t count) {
-  Dim product = 1;
-  for (size_t i = 0; i < count; ++i) product = product * shape[i];
-  return product;
-}
-
 Shape with_extent(Shape shape, int64_t axis, const Dim& extent) {
   shape[static_cast<size_t>(axis)] = extent;
   return shape;
@@ -93,9 +85,10 @@ Shape with_extent(Shape shape, int64_t axis, const Dim& extent) {
 // Where the axis is one of the operand, too, with as many elements in front of it.
 std::optional<Early> of_reshape(const Node& node, int64_t axis, const Dim& count) {
   const Shape &from = node.operand_type(0).shape, &to = node.results[0]->type.shape;
-  const Dim before = product_of(to, static_cast<size_t>(axis)), extent = to[static_cast<size_t>(axis)];
+  const auto place = static_cast<size_t>(axis);
+  const Dim before = product(std::span(to).first(place)), extent = to[place];
   for (size_t own = 0; own < from.size(); ++own) {
-    if (from[own] != extent || product_of(from, own) != before) continue;
+    if (from[own] != extent || product(std::span(from).first(own)) != before) continue;
     Early early = by_rows(node, static_cast<int64_t>(own));
     early.values = to_values(ops::NewShape{with_extent(to, axis, count)});
     return early;

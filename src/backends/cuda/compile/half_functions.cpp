@@ -11,8 +11,7 @@ namespace {
 
 // gelu: 2^-p(|v|) is the normal distribution at -|v|, within 4e-6 of it up to where it falls below 2^-26
 // (least squares of -log2, reweighted until the largest errors are equal); p grows without bound, so that
-// nothing has to be selected. tanh: near 0, where 1 - 2 / (e^2v
-// + 1) cancels, the series.
+// nothing has to be selected. tanh: near 0, where 1 - 2 / (e^2v + 1) cancels, the series.
 constexpr std::string_view kHalfFunctions = R"cuda(
 // ---- Functions for results that are rounded to halves ----
 DEVICE f32 half_exp2(f32 v) { f32 r; asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(v)); return r; }

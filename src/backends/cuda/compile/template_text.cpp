@@ -11,12 +11,6 @@ namespace {
 
 constexpr int64_t kBeyond = 1 << 16;  // elements: tiles reach beyond the edge
 
-Dim elements_of(const TensorType& type) {
-  Dim elements = 1;
-  for (const Dim& dim : type.shape) elements = elements * dim;
-  return elements;
-}
-
 DimRange below(const Dim& extent, const SymbolTable& ranges) {
   const int64_t most = range_of(extent, ranges).max;
   return {0, most == INT64_MAX ? most : std::max<int64_t>(most - 1, 0)};
@@ -61,7 +55,7 @@ TemplateText::TemplateText(const Node& node, std::span<const loops::Kernel* cons
     symbols.push_back(name);
   }
   for (const TensorType* type : types)
-    wide = wide || needs_64_bits(elements_of(*type) + Dim(kBeyond), scope.ranges);
+    wide = wide || needs_64_bits(product(type->shape) + Dim(kBeyond), scope.ranges);
   for (const loops::Kernel* kernel : others) wide = wide || needs_64_bits(*kernel, scope.ranges);
 }
 
