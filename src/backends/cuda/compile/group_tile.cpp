@@ -8,21 +8,24 @@
 namespace ingot::core::cuda {
 namespace {
 
-// For an H200, in microseconds: fitted to 699 tilings of the products of BERT-base, ViT-B/16 and ResNet-50,
-// in the whole graph (within 13 %; docs/design/014-cuda-contractions.md).
-constexpr double kGroupStart = 2.3;            // of a kernel after another
-constexpr double kEndOfNumbers = 1.15e-4;      // for storing each element of a tile
-constexpr double kGroupExchange = 0.45;        // of accumulators in a cluster,
-constexpr double kGroupExchangedBytes = 40e3;  // and more for those of a tile
-constexpr double kSmallCluster = 2;            // clusters of blocks with little shared memory start late
+// For an H200, in microseconds: fitted to 320 tilings of the products of BERT-base and ViT-B/16 in the whole
+// graph, so that the first choice costs little (docs/design/014-cuda-contractions.md).
+constexpr double kGroupStart = 1.0;              // of a kernel after another,
+constexpr double kStartOfByte = 1.2e-5;          // and for each byte of a block, which the next kernel lacks
+constexpr double kEndOfNumbers = 1.56e-4;        // for storing each element of a tile,
+constexpr double kOddColumns = 0.8;              // and of one with half an order of columns
+constexpr double kGroupExchange = 0.52;          // of accumulators in a cluster,
+constexpr double kGroupExchangedBytes = 17.7e3;  // and more for those of a tile
+constexpr double kSmallCluster = 2;              // clusters of blocks with little shared memory start late
 constexpr int64_t kSmallBlock = 64 << 10;
-constexpr double kBulkLatency = 0.5;             // of parts that have to wait for a free buffer
-constexpr double kBulkBytesOfProcessor = 150e3;  // into one multiprocessor
-constexpr double kBulkBytesOfAll = 8.9e6;        // and into all
-constexpr double kGroupOperations = 9.5e6;       // of one multiprocessor
-constexpr double kNotHidden = 0.2;               // of the shorter of copies and products
+constexpr double kBulkLatency = 1.05;            // of parts that have to wait for a free buffer
+constexpr double kBulkBytesOfProcessor = 220e3;  // into one multiprocessor
+constexpr double kBulkBytesOfAll = 11.5e6;       // and into all
+constexpr double kGroupOperations = 8.6e6;       // of one multiprocessor
+constexpr double kNotHidden = 0.17;              // of the shorter of copies and products
 constexpr int64_t kFewestRows = 17;
-constexpr int kFewStages = 4;  // leave room for other blocks
+constexpr int kFewStages = 4;            // leave room for other blocks
+constexpr int kMediumStages[] = {8, 6};  // hide the latency, and leave some
 
 // Persistent tiles are bound by the bandwidth of shared memory, by what copies bring into all multiprocessors
 // (in turns) or by what power allows to multiply (together): within 10 % for tiles of 128 x 128 in turns and
@@ -85,12 +88,27 @@ double predicted_us(const GroupTile& tile, const ProductSize& size, const GpuLim
   const double rate = std::min(kBulkBytesOfProcessor, kBulkBytesOfAll / std::min(kMultiprocessors, blocks));
   const double intake = 2 * elements * (tile.rows() + tile.columns) / rate;
   const double products = 2 * elements * tile.rows() * tile.columns / kGroupOperations;
-  const double waiting = kBulkLatency * (std::ceil(parts / tile.stages) - 1);
+  const double waiting = kBulkLatency * std::max(0.0, parts / tile.stages - 1);
   const double numbers = tile.rows() * tile.columns * neighbours;
   const double launch = tile.splits > 2 && tile.shared_bytes() < kSmallBlock ? kSmallCluster : 0;
   const double exchange = tile.splits > 1 ? kGroupExchange + 4 * numbers / kGroupExchangedBytes + launch : 0;
-  return kGroupStart + waves * (std::max(intake, products) + kNotHidden * std::min(intake, products) +
-                                waiting + kEndOfNumbers * numbers / tile.splits + exchange);
+  const double odd = tile.columns % kOrderedColumns != 0 ? kOddColumns : 0;
+  return kGroupStart + kStartOfByte * static_cast<double>(tile.shared_bytes()) + odd +
+         waves * (std::max(intake, products) + kNotHidden * std::min(intake, products) + waiting +
+                  kEndOfNumbers * numbers / tile.splits + exchange);
+}
+
+// `tile` has the most stages that it can have.
+std::pair<double, GroupTile> with_best_stages(const GroupTile& tile, const ProductSize& size,
+                                              const GpuLimits& limits) {
+  std::pair<double, GroupTile> best{predicted_us(tile, size, limits), tile};
+  for (const int stages : kMediumStages) {
+    if (stages >= tile.stages) continue;
+    GroupTile other = tile;
+    other.stages = stages;
+    if (const double us = predicted_us(other, size, limits); us < best.first) best = {us, other};
+  }
+  return best;
 }
 
 int64_t tiles_of(const PersistentTile& tile, const ProductSize& size) {
@@ -167,7 +185,7 @@ std::vector<BulkTile> rank_bulk_tiles(const ProductSize& size, const GpuLimits& 
       tile.splits = splits;
       if (splits > 1 && parts_of(tile, size) < 2) continue;
       if (take_stages(tile, size, limits.shared_bytes))
-        ranked.emplace_back(predicted_us(tile, size, limits), tile);
+        ranked.push_back(with_best_stages(tile, size, limits));
       if (tile.stages <= kFewStages) continue;
       tile.stages = kFewStages;
       ranked.emplace_back(predicted_us(tile, size, limits), tile);
