@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "routines/fourier_block.h"
+#include "routines/fourier_lines.h"
 #include "routines/routines.h"
 #include "support/thread_pool.h"
 
@@ -42,6 +43,16 @@ bool is_run(const FourierLines<Real>& lines, const LaneLines& group) {
   return group.lanes == kLanes && group.first % lines.inner + kLanes <= lines.inner;
 }
 
+// Whether each line's numbers are adjacent, and one line is there for each lane.
+template <typename Real>
+bool are_adjacent(const FourierLines<Real>& lines, const LaneLines& group) {
+  return group.lanes == kFourierLanes<Real> && lines.inner == 1 && lines.distance == 1;
+}
+template <typename Real>
+AdjacentLines<Real> adjacent_lines(const FourierLines<Real>& lines, const LaneLines& group) {
+  return {lines.line(group.first), lines.span, lines.span};
+}
+
 // Calls each(line, lane, begin, end) for a few numbers of each lane in turn, so that they stay in the cache.
 template <typename Real, typename Each>
 void for_each_tile(const FourierLines<Real>& lines, const LaneLines& group, const Each& each) {
@@ -62,6 +73,8 @@ void gather(const FourierLines<Real>& lines, const LaneLines& group, Real* block
     for (int64_t k = 0; k < lines.extent; ++k) std::copy_n(from + k * distance, kLanes, block + k * kLanes);
     return;
   }
+  if (are_adjacent(lines, group))
+    return lines_to_rows(adjacent_lines(lines, group), LaneRows<Real>::of(block));
   if (group.lanes < kLanes) std::fill_n(block, lines.extent * kLanes, Real(0));
   for_each_tile(lines, group, [&](const Real* from, int64_t lane, int64_t begin, int64_t end) {
     for (int64_t k = begin; k < end; ++k) block[k * kLanes + lane] = from[k * distance];
@@ -80,6 +93,8 @@ void scatter(const FourierLines<Real>& lines, const LaneLines& group, const Real
     }
     return;
   }
+  if (are_adjacent(lines, group))
+    return rows_to_lines(LaneRows<Real>::of(const_cast<Real*>(block)), adjacent_lines(lines, group), scale);
   for_each_tile(lines, group, [&](Real* to, int64_t lane, int64_t begin, int64_t end) {
     for (int64_t k = begin; k < end; ++k) to[k * distance] = block[k * kLanes + lane] * scale;
   });
@@ -93,11 +108,17 @@ struct LinePair {
   static LinePair evens_and_odds(const TensorView& tensor, int64_t axis) {
     return {{tensor, axis, 0, 2}, {tensor, axis, 1, 2}};
   }
+  // Whether the numbers of both parts are in turn in adjacent memory, the last one in `im`.
+  bool take_turns(const LaneLines& group) const {
+    return group.lanes == kFourierLanes<Real> && re.inner == 1 && im.data == re.data + 1 && re.extent == im.extent;
+  }
   void gather_into(const FourierBlock<Real>& block, const LaneLines& group) const {
+    if (take_turns(group)) return lines_to_rows(adjacent_lines(re, group), LaneRows<Real>::of(block));
     gather(re, group, block.re);
     gather(im, group, block.im);
   }
   void scatter_from(const FourierBlock<Real>& block, const LaneLines& group, Real scale) const {
+    if (take_turns(group)) return rows_to_lines(LaneRows<Real>::of(block), adjacent_lines(re, group), scale);
     scatter(re, group, block.re, scale);
     scatter(im, group, block.im, scale);
   }
@@ -109,7 +130,7 @@ FourierRoots<Real> roots_in(const TensorView& roots) {
   return {cosines, cosines + roots.shape[1], roots.shape[1]};
 }
 
-// Transforms of lines of roots.n numbers, with blocks of one number more for each worker.
+// Transforms of lines of roots.n numbers, with blocks for one number more of each worker.
 template <typename Real>
 class Transform {
  public:
@@ -145,7 +166,8 @@ class Transform {
   static constexpr int64_t kLanes = kFourierLanes<Real>;
   static constexpr int64_t kBlocks = 4;
 
-  int64_t block_size() const { return (roots_.n + 1) * kLanes; }
+  // One number more, and so many that equal numbers of the parts do not share the sets of a cache.
+  int64_t block_size() const { return (roots_.n + 17) * kLanes; }
   std::pair<FourierBlock<Real>, FourierBlock<Real>> blocks_of(int worker) const {
     auto address = reinterpret_cast<uintptr_t>(memory_.items().data());
     address = (address + 31) / 32 * 32;

@@ -14,25 +14,15 @@
 #include <tuple>
 #include <utility>
 
+#include "routines/fourier_vectors.h"
 #include "routines/unrolled.h"
-#include "support/target_attribute.h"
-
-// Vectors are passed to functions that are inlined without exception.
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC diagnostic ignored "-Wpsabi"
-#endif
 
 namespace ingot::core::routines {
 namespace {
 
 template <typename Real>
-struct VectorOf {
-  typedef Real Type __attribute__((vector_size(32), may_alias));  // NOLINT: only typedefs take it
-};
-
-template <typename Real>
 struct Number {
-  using Vector = typename VectorOf<Real>::Type;
+  using Vector = FourierVector<Real>;
   Vector re, im;
 
   friend INGOT_INLINE Number operator+(const Number& a, const Number& b) {
@@ -61,12 +51,12 @@ INGOT_INLINE Root<Real> root_of(const FourierRoots<Real>& roots, int64_t exponen
 }
 template <typename Real>
 INGOT_INLINE Number<Real> load(const FourierBlock<Real>& block, int64_t at) {
-  using Vector = typename Number<Real>::Vector;
+  using Vector = FourierVector<Real>;
   return {reinterpret_cast<const Vector*>(block.re)[at], reinterpret_cast<const Vector*>(block.im)[at]};
 }
 template <typename Real>
 INGOT_INLINE void store(const FourierBlock<Real>& block, int64_t at, const Number<Real>& number) {
-  using Vector = typename Number<Real>::Vector;
+  using Vector = FourierVector<Real>;
   reinterpret_cast<Vector*>(block.re)[at] = number.re;
   reinterpret_cast<Vector*>(block.im)[at] = number.im;
 }
@@ -205,26 +195,6 @@ struct BeginReals {
   }
 };
 
-// A 64-bit Windows stack is aligned to 16 bytes alone, which GCC forgets for vectors of 32. Without fused
-// multiply-adds results are the same on all processors.
-#if defined(INGOT_TARGET) && !defined(_WIN32)
-template <typename Work>
-INGOT_TARGET("avx2")
-void run_wide(const Work& work) {
-  work.apply();
-}
-template <typename Work>
-void run(const Work& work) {
-  static const bool is_wide = __builtin_cpu_supports("avx2") != 0;
-  is_wide ? run_wide(work) : work.apply();
-}
-#else
-template <typename Work>
-void run(const Work& work) {
-  work.apply();
-}
-#endif
-
 }  // namespace
 
 std::vector<int64_t> fourier_radices(int64_t n) {
@@ -245,7 +215,7 @@ FourierBlock<Real> transform_block(const std::vector<int64_t>& radices, const Fo
   int64_t rest = roots.n, stride = 1;
   for (const int64_t radix : radices) {
     rest /= radix;
-    run(Stage<Real>{roots, x, spare, radix, rest, stride});
+    run_vectors(Stage<Real>{roots, x, spare, radix, rest, stride});
     stride *= radix;
     std::swap(x, spare);
   }
@@ -254,12 +224,12 @@ FourierBlock<Real> transform_block(const std::vector<int64_t>& radices, const Fo
 
 template <typename Real>
 void finish_reals(const FourierBlock<Real>& z, const FourierRoots<Real>& roots, const FourierBlock<Real>& x) {
-  run(FinishReals<Real>{z, roots, x});
+  run_vectors(FinishReals<Real>{z, roots, x});
 }
 
 template <typename Real>
 void begin_reals(const FourierBlock<Real>& x, const FourierRoots<Real>& roots, const FourierBlock<Real>& z) {
-  run(BeginReals<Real>{x, roots, z});
+  run_vectors(BeginReals<Real>{x, roots, z});
 }
 
 template FourierBlock<float> transform_block(const std::vector<int64_t>&, const FourierRoots<float>&,

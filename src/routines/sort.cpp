@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "routines/first_items.h"
+#include "routines/line_order.h"
 #include "routines/routines.h"
-#include "routines/sort_keys.h"
 #include "support/error.h"
 #include "support/thread_pool.h"
 
@@ -15,16 +15,16 @@ namespace {
 constexpr int64_t kGrainElements = 4096;  // enough work for a thread of its own
 constexpr int64_t kManyTimes = 16;        // as many elements as are requested: few of them become items
 
-template <typename Key>
+template <typename Item>
 struct Scratch {
-  Scratch(const RoutineCall& call, int64_t count)
-      : size(static_cast<size_t>(count)),
+  Scratch(const RoutineCall& call, size_t count)
+      : size(count),
         lines(call, size * static_cast<size_t>(call.pool == nullptr ? 1 : call.pool->threads())) {}
-  std::span<SortItem<Key>> items_of(int worker) const {
+  std::span<Item> items_of(int worker) const {
     return lines.items().subspan(size * static_cast<size_t>(worker), size);
   }
   size_t size;
-  WorkingItems<SortItem<Key>> lines;  // `size` per worker
+  WorkingItems<Item> lines;  // `size` per worker
 };
 
 // The lines of the input along an axis, each with the keys of its elements in sorting order.
@@ -34,26 +34,28 @@ class Lines {
   Lines(const RoutineCall& call, int64_t axis)
       : from_(call.inputs[0].shape, axis), source_(reinterpret_cast<const Stored*>(call.inputs[0].data)) {}
 
-  // Calls each(line, items, spare) with all items of the line, over the threads of the call.
+  // Calls each(line, kind, items, spare) with all items of the line, over the threads of the call.
   template <typename Each>
   void for_each(const RoutineCall& call, bool descending, const Each& each) const {
-    const Scratch<Key> scratch(call, 2 * from_.extent);
+    const auto count = static_cast<size_t>(from_.extent);
+    if (count == 0) return;
+    const Scratch<uint64_t> scratch(call, words_for_line<Key>(count));
     for_each_line(call, [&](int64_t line, int worker) {
-      const auto both = scratch.items_of(worker);
-      const auto items = both.first(both.size() / 2);
+      const auto words = scratch.items_of(worker), keys = words.last(count);
       const Stored* first = first_of(line);
-      for (size_t i = 0; i < items.size(); ++i) {
+      for (size_t i = 0; i < count; ++i) {
         const Key key = sort_key(first[static_cast<int64_t>(i) * from_.inner]);
-        items[i] = {descending ? static_cast<Key>(~key) : key, static_cast<Key>(i)};
+        keys[i] = descending ? static_cast<Key>(~key) : key;
       }
-      each(line, items, both.subspan(items.size()));
+      with_items(words, count,
+                 [&](const auto& kind, auto items, auto spare) { each(line, kind, items, spare); });
     });
   }
   // Calls each(line, items) with the `count` first items of the line.
   template <bool kDescending, typename Each>
   void for_each_first(const RoutineCall& call, int64_t count, const Each& each) const {
     const auto kept = static_cast<size_t>(count);
-    const Scratch<Key> scratch(call, static_cast<int64_t>(items_for_first(kept)));
+    const Scratch<SortItem<Key>> scratch(call, items_for_first(kept));
     for_each_line(call, [&](int64_t line, int worker) {
       const auto items = scratch.items_of(worker);
       FirstItems<kDescending, Stored, Key>(first_of(line), from_.inner, kept, items)
@@ -62,11 +64,21 @@ class Lines {
     });
   }
   int64_t extent() const { return from_.extent; }
-  // Writes result `i` of the `count` that each line has: the element at `index`.
-  void write(const RoutineCall& call, int64_t line, int64_t count, int64_t i, int64_t index) const {
-    const int64_t place = (line / from_.inner * count + i) * from_.inner + line % from_.inner;
-    reinterpret_cast<Stored*>(call.outputs[0].data)[place] = first_of(line)[index * from_.inner];
-    reinterpret_cast<int64_t*>(call.outputs[1].data)[place] = index;
+  // A function that stores result i of the `count` that the line has. Integers follow from their keys, whose
+  // memory is read in order; several floats have the same key.
+  auto writer(const RoutineCall& call, int64_t line, int64_t count, bool descending) const {
+    const int64_t inner = from_.inner, first = line / inner * count * inner + line % inner;
+    return [inner, descending, from = first_of(line),
+            values = reinterpret_cast<Stored*>(call.outputs[0].data) + first,
+            indices = reinterpret_cast<int64_t*>(call.outputs[1].data) + first](size_t i, uint64_t key,
+                                                                                uint64_t index) {
+      const int64_t to = static_cast<int64_t>(i) * inner;
+      if constexpr (std::is_integral_v<Stored>)
+        values[to] = element_of_key<Stored>(descending ? ~key : key);
+      else
+        values[to] = from[static_cast<int64_t>(index) * inner];
+      indices[to] = static_cast<int64_t>(index);
+    };
   }
 
  private:
@@ -95,16 +107,19 @@ struct SortLines {
 
   template <typename Stored, typename Key>
   void run(const RoutineCall& call, const Lines<Stored, Key>& lines) const {
-    const auto write = [&](int64_t line, std::span<SortItem<Key>> items) {
-      for (int64_t i = 0; i < count; ++i)
-        lines.write(call, line, count, i, static_cast<int64_t>(items[static_cast<size_t>(i)].index));
-    };
-    if (count > 0 && count < lines.extent() / kManyTimes)
+    if (count > 0 && count < lines.extent() / kManyTimes) {
+      const auto write = [&](int64_t line, std::span<SortItem<Key>> items) {
+        const auto write_to = lines.writer(call, line, count, descending);
+        for (size_t i = 0; i < static_cast<size_t>(count); ++i) write_to(i, items[i].key, items[i].index);
+      };
       return descending ? lines.template for_each_first<true>(call, count, write)
                         : lines.template for_each_first<false>(call, count, write);
-    lines.for_each(call, descending, [&](int64_t line, auto items, auto spare) {
-      sort_first(items, static_cast<size_t>(count), spare);
-      write(line, items);
+    }
+    lines.for_each(call, descending, [&](int64_t line, const auto& kind, auto items, auto spare) {
+      const auto sorted = sort_first(kind, items, static_cast<size_t>(count), spare);
+      const auto write_to = lines.writer(call, line, count, descending);
+      for (size_t i = 0; i < static_cast<size_t>(count); ++i)
+        write_to(i, kind.key(sorted[i]), kind.position(sorted[i]));
     });
   }
 };
@@ -117,17 +132,17 @@ struct SelectFromLines {
 
   template <typename Stored, typename Key>
   void run(const RoutineCall& call, const Lines<Stored, Key>& lines) const {
-    lines.for_each(call, false, [&](int64_t line, std::span<SortItem<Key>> items, auto) {
+    lines.for_each(call, false, [&](int64_t line, const auto& kind, auto items, auto) {
       auto selected = items.begin() + static_cast<ptrdiff_t>(rank);
       auto nan = items.end();
       if (first_nan && !std::is_integral_v<Stored>)
-        nan = std::ranges::find(items, Key{kNanKey<Stored>}, &SortItem<Key>::key);
+        nan = std::ranges::find(items, kNanKey<Stored>, [&](const auto& item) { return kind.key(item); });
       if (nan == items.end()) {
         std::nth_element(items.begin(), selected, items.end());
       } else {
         selected = nan;
       }
-      lines.write(call, line, 1, 0, static_cast<int64_t>(selected->index));
+      lines.writer(call, line, 1, false)(0, kind.key(*selected), kind.position(*selected));
     });
   }
 };

@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Maps elements to unsigned integers in sorting order, and sorts those.
+// Maps elements to unsigned integers in sorting order.
 #pragma once
 
-#include <algorithm>
-#include <array>
 #include <bit>
 #include <cmath>
 #include <cstdint>
-#include <span>
 #include <type_traits>
-#include <utility>
 
 #include "types/tensor.h"
 
@@ -51,6 +47,13 @@ auto sort_key(Integer value) {
   return static_cast<Key>(value) ^ (Key{1} << (8 * sizeof(Key) - 1));
 }
 
+// The element that has the key: its lowest bits count.
+template <typename Integer>
+  requires std::is_integral_v<Integer>
+Integer element_of_key(uint64_t key) {
+  return static_cast<Integer>(key ^ sort_key(Integer{0}));
+}
+
 template <typename Real>
 constexpr auto kNanKey = ~decltype(sort_key(Real{})){0};
 
@@ -66,38 +69,5 @@ struct SortItem {
   }
   uint64_t joined() const { return uint64_t{key} << 32 | index; }  // compared without a branch
 };
-
-// Radix sort by 11-bit digits, lowest first; a digit that all keys share costs only its counting pass.
-// `items` are in the order of their indices; `spare` has the same size, and is overwritten.
-template <typename Key>
-void radix_sort(std::span<SortItem<Key>> items, std::span<SortItem<Key>> spare) {
-  constexpr int kDigit = 11;
-  const auto given = items;
-  for (size_t shift = 0; shift < 8 * sizeof(Key); shift += kDigit) {
-    std::array<size_t, size_t{1} << kDigit> starts{};
-    const auto digit = [&](const SortItem<Key>& item) {
-      return (item.key >> shift) & ((Key{1} << kDigit) - 1);
-    };
-    for (const SortItem<Key>& item : items) ++starts[digit(item)];
-    if (starts[digit(items[0])] == items.size()) continue;
-    size_t next = 0;
-    for (size_t& start : starts) start = std::exchange(next, next + start);
-    for (const SortItem<Key>& item : items) spare[starts[digit(item)]++] = item;
-    std::swap(items, spare);
-  }
-  if (items.data() != given.data()) std::ranges::copy(items, given.begin());
-}
-
-// Moves the `count` smallest items to the front, in order.
-template <typename Key>
-void sort_first(std::span<SortItem<Key>> items, size_t count, std::span<SortItem<Key>> spare) {
-  constexpr size_t kWorthRadix =
-      512;  // counting the digits costs about as much as a comparison sort of this many
-  const auto first = items.begin(), middle = first + static_cast<ptrdiff_t>(count);
-  if (count == 0) return;
-  if (count == items.size() && count >= kWorthRadix) return radix_sort(items, spare);
-  if (count < items.size()) std::nth_element(first, middle, items.end());
-  std::sort(first, middle);
-}
 
 }  // namespace ingot::core::routines

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <optional>
 #include <random>
@@ -55,6 +56,18 @@ std::vector<int64_t> expected_order(const Tensor& x, int64_t line, int64_t colum
   return order;
 }
 
+using Position = std::vector<int64_t>;
+
+void expect_same_element(const Tensor& a, const Position& at, const Tensor& b, const Position& place) {
+  if (!is_floating(a.dtype)) {
+    ASSERT_EQ(read_integer(a.view(), at), read_integer(b.view(), place));
+    return;
+  }
+  const double value = read_double(a.view(), at), wanted = read_double(b.view(), place);
+  ASSERT_TRUE((value == wanted && std::signbit(value) == std::signbit(wanted)) ||
+              (value != value && wanted != wanted));
+}
+
 void expect_sorted(const Tensor& x, int64_t count, bool descending, ThreadPool* pool) {
   const bool whole = count == x.shape[1];
   const int64_t inner = x.shape[2];
@@ -71,8 +84,7 @@ void expect_sorted(const Tensor& x, int64_t count, bool descending, ThreadPool* 
           place{line / inner, order[static_cast<size_t>(i)], line % inner};
       ASSERT_EQ(read_integer(indices.view(), at), place[1])
           << name(x.dtype) << " " << x.shape[1] << " " << count;
-      const double value = read_double(values.view(), at), wanted = read_double(x.view(), place);
-      ASSERT_TRUE(value == wanted || (value != value && wanted != wanted));
+      expect_same_element(values, at, x, place);
     }
   }
 }
@@ -90,6 +102,28 @@ TEST(Sort, IsStableForEveryDTypeAndLength) {
         for (const int64_t count : {extent, extent / 2, extent / 50})
           expect_sorted(x, count, descending, &pool);
         expect_sorted(x, extent, descending, nullptr);
+      }
+    }
+  }
+}
+
+// Keys and positions share 64 bits as long as they fit: 11 bits of positions, and those that the line's
+// elements differ in.
+TEST(Sort, OrdersIntegersOfEveryWidth) {
+  std::mt19937 random(9);
+  constexpr int64_t kExtent = 1100, kLeast = std::numeric_limits<int64_t>::min();
+  for (const int width : {0, 1, 10, 40, 52, 53, 54, 63, 64}) {
+    for (const int64_t smallest : {kLeast, int64_t{-7}, int64_t{1} << 62}) {
+      Tensor x = make_tensor(DType::kI64, {2, kExtent, 1});
+      for (int64_t i = 0; i < 2 * kExtent; ++i) {
+        const uint64_t bits = uint64_t{random()} << 32 | random(),
+                       offset = width == 0 ? 0 : bits >> (64 - width);
+        write_integer(x.view(), Position{i / kExtent, i % kExtent, 0},
+                      static_cast<int64_t>(static_cast<uint64_t>(smallest) + offset));
+      }
+      for (const bool descending : {false, true}) {
+        for (const int64_t count : {kExtent, kExtent / 2, kExtent / 50})
+          expect_sorted(x, count, descending, nullptr);
       }
     }
   }
@@ -140,8 +174,7 @@ void expect_selected(const Tensor& x, std::optional<int64_t> rank, ThreadPool* p
     if (!rank) expected = first_nan(x, line / 2, line % 2).value_or(expected);
     const std::vector<int64_t> at{line / 2, 0, line % 2}, place{line / 2, expected, line % 2};
     ASSERT_EQ(read_integer(indices.view(), at), expected) << name(x.dtype) << " " << x.shape[1];
-    const double value = read_double(values.view(), at), wanted = read_double(x.view(), place);
-    ASSERT_TRUE(value == wanted || (value != value && wanted != wanted));
+    expect_same_element(values, at, x, place);
   }
 }
 

@@ -165,17 +165,6 @@ double bf16_rate(const Node&, const Target& target) {
   return kPeerProducts * (features_of(target).has(CpuFeature::kAmxBf16) ? 8 : 2);
 }
 
-constexpr int64_t kLongLine = 4096;
-bool has_long_lines(const Node& node) {
-  const Shape& shape = node.operand_type(0).shape;
-  return !shape.empty() && shape.back().constant().value_or(0) >= kLongLine;
-}
-std::string sorts_wide_integers(const Node& node, const Target&) {
-  if (node.op != &ops::sort || !has_long_lines(node)) return {};
-  const DType dtype = node.operand_type(0).dtype;
-  const bool is_wide = is_integer(dtype) && bit_width(dtype) == 64;
-  return is_wide ? "long lines of 64-bit integers are sorted in eight passes" : "";
-}
 std::string adds_single_elements(const Node& node, const Target&) {
   const bool applies = node.op == &ops::scatter_add && node.results[0]->type.rank() == 1;
   return applies ? "single elements are added one after the other" : "";
@@ -284,7 +273,6 @@ constexpr Row kRows[] = {
     {interpolates_one_by_one<Loads::kGathers>, rate<520>, rate<635>},
     {interpolates_one_by_one<Loads::kOfHalves>, rate<275>, rate<340>},
     {widens_bf16, rate<static_cast<int>(1000 * kPeerProducts)>, bf16_rate},
-    {sorts_wide_integers, rate<25>, rate<37>},
     {adds_single_elements, rate<950>, rate<1140>},
     {samples_one_by_one<false>, rate<290>, rate<490>},
     {samples_one_by_one<true>, rate<370>, rate<1200>},
