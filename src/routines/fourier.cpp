@@ -68,11 +68,7 @@ template <typename Real>
 void gather(const FourierLines<Real>& lines, const LaneLines& group, Real* block) {
   constexpr int64_t kLanes = kFourierLanes<Real>;
   const int64_t distance = lines.distance;
-  if (is_run(lines, group)) {
-    const Real* from = lines.line(group.first);
-    for (int64_t k = 0; k < lines.extent; ++k) std::copy_n(from + k * distance, kLanes, block + k * kLanes);
-    return;
-  }
+  if (is_run(lines, group)) return lanes_to_rows({lines.line(group.first), distance, lines.extent}, block);
   if (are_adjacent(lines, group))
     return lines_to_rows(adjacent_lines(lines, group), LaneRows<Real>::of(block));
   if (group.lanes < kLanes) std::fill_n(block, lines.extent * kLanes, Real(0));
@@ -82,19 +78,13 @@ void gather(const FourierLines<Real>& lines, const LaneLines& group, Real* block
 }
 
 template <typename Real>
-void scatter(const FourierLines<Real>& lines, const LaneLines& group, const Real* block, Real scale) {
+void scatter(const FourierLines<Real>& lines, const LaneLines& group, Real* block, Real scale) {
   constexpr int64_t kLanes = kFourierLanes<Real>;
   const int64_t distance = lines.distance;
-  if (is_run(lines, group)) {
-    Real* to = lines.line(group.first);
-    for (int64_t k = 0; k < lines.extent; ++k) {
-      for (int64_t lane = 0; lane < kLanes; ++lane)
-        to[k * distance + lane] = block[k * kLanes + lane] * scale;
-    }
-    return;
-  }
+  if (is_run(lines, group))
+    return rows_to_lanes(block, {lines.line(group.first), distance, lines.extent}, scale);
   if (are_adjacent(lines, group))
-    return rows_to_lines(LaneRows<Real>::of(const_cast<Real*>(block)), adjacent_lines(lines, group), scale);
+    return rows_to_lines(LaneRows<Real>::of(block), adjacent_lines(lines, group), scale);
   for_each_tile(lines, group, [&](Real* to, int64_t lane, int64_t begin, int64_t end) {
     for (int64_t k = begin; k < end; ++k) to[k * distance] = block[k * kLanes + lane] * scale;
   });
@@ -110,7 +100,8 @@ struct LinePair {
   }
   // Whether the numbers of both parts are in turn in adjacent memory, the last one in `im`.
   bool take_turns(const LaneLines& group) const {
-    return group.lanes == kFourierLanes<Real> && re.inner == 1 && im.data == re.data + 1 && re.extent == im.extent;
+    return group.lanes == kFourierLanes<Real> && re.inner == 1 && im.data == re.data + 1 &&
+           re.extent == im.extent;
   }
   void gather_into(const FourierBlock<Real>& block, const LaneLines& group) const {
     if (take_turns(group)) return lines_to_rows(adjacent_lines(re, group), LaneRows<Real>::of(block));
@@ -130,7 +121,7 @@ FourierRoots<Real> roots_in(const TensorView& roots) {
   return {cosines, cosines + roots.shape[1], roots.shape[1]};
 }
 
-// Transforms of lines of roots.n numbers, with blocks for one number more of each worker.
+// Transforms of lines of roots.n numbers, with blocks of at least one number more per worker.
 template <typename Real>
 class Transform {
  public:
@@ -166,7 +157,7 @@ class Transform {
   static constexpr int64_t kLanes = kFourierLanes<Real>;
   static constexpr int64_t kBlocks = 4;
 
-  // One number more, and so many that equal numbers of the parts do not share the sets of a cache.
+  // One number more than a line has, and 16 so that the parts of a number are not in the same set of a cache.
   int64_t block_size() const { return (roots_.n + 17) * kLanes; }
   std::pair<FourierBlock<Real>, FourierBlock<Real>> blocks_of(int worker) const {
     auto address = reinterpret_cast<uintptr_t>(memory_.items().data());

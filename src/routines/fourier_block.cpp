@@ -169,7 +169,7 @@ struct FinishReals {
     const auto [z, roots, x] = *this;
     const int64_t m = roots.n / 2;
     for (int64_t k = 0; k <= m; ++k) {
-      const Number<Real> a = load(z, k % m), b = load(z, (m - k) % m).conjugate();
+      const Number<Real> a = load(z, k < m ? k : 0), b = load(z, k > 0 ? m - k : 0).conjugate();
       const Number<Real> odd = ((a - b) * Real(0.5)).minus_i_times() * root_of(roots, k);
       store(x, k, (a + b) * Real(0.5) + odd);
     }

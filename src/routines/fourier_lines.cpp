@@ -90,6 +90,34 @@ struct RowsToLines {
   }
 };
 
+template <typename Real>
+struct LanesToRows {
+  AdjacentLanes<Real> lanes;
+  Real* part;
+
+  INGOT_INLINE void apply() const {
+    using Unaligned = typename FourierVectorOf<Real>::Unaligned;
+    auto* const rows = reinterpret_cast<FourierVector<Real>*>(part);
+    for (int64_t k = 0; k < lanes.count; ++k)
+      rows[k] = *reinterpret_cast<const Unaligned*>(lanes.first + k * lanes.distance);
+  }
+};
+
+template <typename Real>
+struct RowsToLanes {
+  const Real* part;
+  AdjacentLanes<Real> lanes;
+  Real scale;
+
+  INGOT_INLINE void apply() const {
+    using Unaligned = typename FourierVectorOf<Real>::Unaligned;
+    const auto [part, lanes, scale] = *this;
+    const auto* const rows = reinterpret_cast<const FourierVector<Real>*>(part);
+    for (int64_t k = 0; k < lanes.count; ++k)
+      *reinterpret_cast<Unaligned*>(lanes.first + k * lanes.distance) = rows[k] * scale;
+  }
+};
+
 }  // namespace
 
 template <typename Real>
@@ -101,9 +129,22 @@ void rows_to_lines(const LaneRows<Real>& rows, const AdjacentLines<Real>& lines,
   run_vectors(RowsToLines<Real>{rows, lines, scale});
 }
 
+template <typename Real>
+void lanes_to_rows(const AdjacentLanes<Real>& lanes, Real* part) {
+  run_vectors(LanesToRows<Real>{lanes, part});
+}
+template <typename Real>
+void rows_to_lanes(const Real* part, const AdjacentLanes<Real>& lanes, Real scale) {
+  run_vectors(RowsToLanes<Real>{part, lanes, scale});
+}
+
 template void lines_to_rows(const AdjacentLines<float>&, const LaneRows<float>&);
 template void lines_to_rows(const AdjacentLines<double>&, const LaneRows<double>&);
 template void rows_to_lines(const LaneRows<float>&, const AdjacentLines<float>&, float);
 template void rows_to_lines(const LaneRows<double>&, const AdjacentLines<double>&, double);
+template void lanes_to_rows(const AdjacentLanes<float>&, float*);
+template void lanes_to_rows(const AdjacentLanes<double>&, double*);
+template void rows_to_lanes(const float*, const AdjacentLanes<float>&, float);
+template void rows_to_lanes(const double*, const AdjacentLanes<double>&, double);
 
 }  // namespace ingot::core::routines

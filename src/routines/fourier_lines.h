@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Adjacent numbers of as many lines as a block of Fourier transforms has lanes, to its rows and back.
+// Numbers of as many lines as a block of Fourier transforms has lanes, to its rows and back.
 #pragma once
 
 #include <cstdint>
@@ -30,5 +30,17 @@ template <typename Real>
 void lines_to_rows(const AdjacentLines<Real>& lines, const LaneRows<Real>& rows);
 template <typename Real>
 void rows_to_lines(const LaneRows<Real>& rows, const AdjacentLines<Real>& lines, Real scale);
+
+// The same where the numbers of all lanes are adjacent, and those of a line `distance` apart.
+template <typename Real>
+struct AdjacentLanes {
+  Real* first;
+  int64_t distance, count;
+};
+
+template <typename Real>
+void lanes_to_rows(const AdjacentLanes<Real>& lanes, Real* part);
+template <typename Real>
+void rows_to_lanes(const Real* part, const AdjacentLanes<Real>& lanes, Real scale);
 
 }  // namespace ingot::core::routines

@@ -3,7 +3,6 @@
 // that give the same bits on all of them. Included by .cpp files alone.
 #pragma once
 
-#include "routines/fourier_block.h"
 #include "support/target_attribute.h"
 
 // Vectors are passed to functions that are inlined without exception.
@@ -15,7 +14,7 @@ namespace ingot::core::routines {
 
 template <typename Real>
 struct FourierVectorOf {
-  typedef Real Type __attribute__((vector_size(32), may_alias));           // NOLINT: only typedefs take it
+  typedef Real Type __attribute__((vector_size(32), may_alias));  // NOLINT: only typedefs take it
   typedef Real Unaligned __attribute__((vector_size(32), may_alias, aligned(sizeof(Real))));  // NOLINT
 };
 template <typename Real>

@@ -277,9 +277,9 @@ def test_lengths_that_are_not_constant(norm: str) -> None:
 
 
 def test_transforms_that_torch_runs_faster() -> None:
-    x = seeded(512, 2048)
+    x = seeded(512, 2023)  # 7 * 17 * 17
     module = ingot.compile(nn.Sequential(Transform()), inputs=[x])
-    assert "half the time" in str(ingot.report(module))
+    assert "has a prime factor above 5" in str(ingot.report(module))
     torch.testing.assert_close(module(x), Transform()(x))
 
 

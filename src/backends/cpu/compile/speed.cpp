@@ -241,11 +241,23 @@ Rates rates_of(const Node& node) {
   return width == 64 ? found->wide : width == 32 ? found->single : found->half;
 }
 double own_rate_of_function(const Node& node, const Target&) { return rates_of(node).own / 1000; }
-template <bool kFromReals>
-std::string transforms(const Node& node, const Target&) {
-  const bool applies = kFromReals ? node.op == &ops::real_fourier
-                                  : node.op == &ops::fourier || node.op == &ops::inverse_real_fourier;
-  return applies ? "torch's library of Fourier transforms takes half the time" : "";
+// The sum of the prime factors from 7 on of a transform's length: each takes as many multiplications per
+// number. Torch's library has code of its own for them.
+int64_t unusual_factors(const Node& node) {
+  const bool transforms =
+      node.op == &ops::fourier || node.op == &ops::real_fourier || node.op == &ops::inverse_real_fourier;
+  if (!transforms) return 0;
+  int64_t length = node.operand_type(node.operands.size() - 1).shape[1].constant().value_or(1), sum = 0;
+  for (int64_t factor = 2; factor * factor <= length; ++factor) {
+    for (; length % factor == 0; length /= factor) sum += factor < 7 ? 0 : factor;
+  }
+  return sum + (length < 7 ? 0 : length);
+}
+std::string transforms_unusual_lengths(const Node& node, const Target&) {
+  return unusual_factors(node) > 0 ? "the length of the Fourier transform has a prime factor above 5" : "";
+}
+double rate_of_unusual_lengths(const Node& node, const Target&) {
+  return 1 / (1 + 0.25 * static_cast<double>(unusual_factors(node)));
 }
 
 double peer_rate_of_function(const Node& node, const Target&) { return rates_of(node).peer / 1000; }
@@ -282,8 +294,7 @@ constexpr Row kRows[] = {
     {sums_squares_in_f64, rate<7020>, rate<10350>},
     {multiplies_rows_of_halves, rate<295>, rate<440>},
     {sums_rows_of_bf16, rate<655>, rate<785>},
-    {transforms<true>, rate<510>, rate<1080>},
-    {transforms<false>, rate<245>, rate<520>},
+    {transforms_unusual_lengths, rate_of_unusual_lengths, rate<290>},
     {computes_slowly, own_rate_of_function, peer_rate_of_function},
     {has_slower_routine, own_rate_of_routine, peer_rate_of_routine},
 };

@@ -11,6 +11,7 @@
 #include "ops/axis.h"
 #include "ops/concat.h"
 #include "ops/convolution.h"
+#include "ops/fourier.h"
 #include "ops/grid_sample.h"
 #include "ops/matrix_attributes.h"
 #include "ops/resize.h"
@@ -151,6 +152,18 @@ TEST(Speed, Routines) {
   EXPECT_EQ(answer(DType::kI64, 100000), Answer::kFast);
   EXPECT_EQ(answer(DType::kF32, 100000), Answer::kFast);
   EXPECT_EQ(answer(DType::kI64, 100), Answer::kFast);
+}
+
+TEST(Speed, TransformsByTheFactorsOfTheirLength) {
+  const auto answer = [](int64_t length) {
+    Graph graph;
+    Value *x = graph.add_input("x", tensor(DType::kF32, {512, length})),
+          *roots = graph.add_input("roots", tensor(DType::kF32, {2, length}));
+    return judge_speed(*graph.add(ops::real_fourier, {x, roots}, ops::RealFourier{1, 1}), {}, Target{})
+        .answer;
+  };
+  for (const int64_t length : {400, 1000, 2048}) EXPECT_EQ(answer(length), Answer::kFast) << length;
+  for (const int64_t length : {343, 2 * 337, 1009}) EXPECT_EQ(answer(length), Answer::kSlow) << length;
 }
 
 TEST(Speed, SamplesAlongChannels) {
