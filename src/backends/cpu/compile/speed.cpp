@@ -185,7 +185,9 @@ std::string picks_halves(const Node& node, const Target&) {
   const bool picks = slice.step > 1 && is_innermost(node, slice.axis);
   return picks ? "16-bit elements that are not adjacent are loaded one by one" : "";
 }
-std::string joins_single_integers(const Node& node, const Target&) {
+// Without masks they are stored one by one.
+std::string joins_single_integers(const Node& node, const Target& target) {
+  if (features_of(target).has(CpuFeature::kX86V4)) return {};
   if (node.op != &ops::concat || !is_innermost(node, node.attributes<ops::Axis>().axis)) return {};
   if (node.operand_type(0).shape.back() != Dim(1)) return {};
   const DType dtype = node.results[0]->type.dtype;

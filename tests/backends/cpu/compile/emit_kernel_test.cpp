@@ -82,8 +82,8 @@ TEST(EmitKernel, StridedStores) {
   };
   for (const auto& dtypes : {std::span<const DType>(kFloats), std::span<const DType>(kIntegers)}) {
     for (const DType dtype : dtypes) {
-      for (const int64_t planes : {3, 4}) {
-        for (const int64_t size : {1, 64, 150}) expect_same(planes_of(planes, dtype), {{"N", size}});
+      for (const int64_t planes : {2, 3, 4, 5}) {
+        for (const int64_t size : {1, 33, 64, 150}) expect_same(planes_of(planes, dtype), {{"N", size}});
       }
     }
   }

@@ -154,6 +154,19 @@ TEST(Speed, Routines) {
   EXPECT_EQ(answer(DType::kI64, 100), Answer::kFast);
 }
 
+TEST(Speed, JoinsSingleIntegersByMaskedStores) {
+  const auto answer = [](DType dtype, const char* device) {
+    Graph graph;
+    Value* x = graph.add_input("x", tensor(dtype, {128 * 3072, 1}));
+    return judge_speed(*graph.add(ops::concat, {x, x}, ops::Axis{1}), {}, {.device = device}).answer;
+  };
+  for (const DType dtype : {DType::kI32, DType::kI64}) {
+    EXPECT_EQ(answer(dtype, "x86-64-v4"), Answer::kFast);
+    EXPECT_EQ(answer(dtype, "x86-64-v3"), Answer::kSlow);
+  }
+  EXPECT_EQ(answer(DType::kF32, "x86-64-v3"), Answer::kFast);
+}
+
 TEST(Speed, TransformsByTheFactorsOfTheirLength) {
   const auto answer = [](int64_t length) {
     Graph graph;

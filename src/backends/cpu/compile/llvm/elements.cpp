@@ -155,18 +155,52 @@ static void store_fourths(Builder& builder, llvm::Value* bytes, llvm::Value* poi
   }
 }
 
+static bool masks_stores(const Builder& builder) {
+  const llvm::Function* function = builder.GetInsertBlock()->getParent();
+  return function->getFnAttribute("target-cpu").getValueAsString() == "x86-64-v4";
+}
+
+// Registers with gaps between the elements, by masked stores: a scatter takes longer than all of them.
+static void store_with_gaps(Builder& builder, llvm::Value* elements, llvm::Value* pointer, int lanes,
+                            int stride, llvm::Align alignment) {
+  constexpr int kRegister = 512;  // bits
+  llvm::Type* element = elements->getType()->getScalarType();
+  const int room = kRegister / static_cast<int>(element->getPrimitiveSizeInBits());
+  for (int first = 0; first <= (lanes - 1) * stride; first += room) {
+    std::vector<int> order;
+    std::vector<llvm::Constant*> written;
+    for (int place = first; place < first + room; ++place) {
+      const bool is_element = place % stride == 0 && place / stride < lanes;
+      order.push_back(is_element ? place / stride : -1);
+      written.push_back(builder.getInt1(is_element));
+    }
+    builder.CreateMaskedStore(builder.CreateShuffleVector(elements, order),
+                              builder.CreateConstGEP1_64(element, pointer, static_cast<uint64_t>(first)),
+                              alignment, llvm::ConstantVector::get(written));
+  }
+}
+
+static bool fits_gaps(const Builder& builder, DType stored, int64_t stride) {
+  return masks_stores(builder) && bit_width(stored) > 8 && stride > 1 && stride <= 4;
+}
+
+bool has_strided_stores(const Builder& builder, DType stored, int64_t stride) {
+  return bit_width(stored) < 32 || fits_gaps(builder, stored, stride);
+}
+
 void store_strided_lanes(Builder& builder, DType stored, llvm::Value* value, llvm::Value* pointer, int lanes,
                          int64_t stride) {
   llvm::Value* raw = narrow(builder, stored, value);
-  const llvm::Function* function = builder.GetInsertBlock()->getParent();
-  const bool masks_bytes = function->getFnAttribute("target-cpu").getValueAsString() == "x86-64-v4";
-  if (masks_bytes && bit_width(stored) == 8 && stride == 4 && lanes % 16 == 0)
+  const llvm::Align alignment = element_alignment(stored);
+  if (masks_stores(builder) && bit_width(stored) == 8 && stride == 4 && lanes % 16 == 0)
     return store_fourths(builder, raw, pointer, lanes);
+  if (fits_gaps(builder, stored, stride))
+    return store_with_gaps(builder, raw, pointer, lanes, static_cast<int>(stride), alignment);
   for (int lane = 0; lane < lanes; ++lane) {
     llvm::Value* place = builder.CreateConstGEP1_64(stored_type(builder, stored), pointer,
                                                     static_cast<uint64_t>(lane * stride));
     builder.CreateAlignedStore(builder.CreateExtractElement(raw, static_cast<uint64_t>(lane)), place,
-                               element_alignment(stored));
+                               alignment);
   }
 }
 

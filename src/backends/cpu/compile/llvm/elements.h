@@ -36,8 +36,10 @@ void store_lanes(Builder& builder, DType stored, llvm::Value* value, llvm::Value
 
 // Every `stride`-th element from `pointer` on; accesses nothing past the last one. For small strides.
 llvm::Value* load_strided_lanes(Builder& builder, DType stored, llvm::Value* pointer, int lanes, int stride);
-// One store for each lane, without an address of its own: processors do not scatter elements of fewer than 32
-// bits.
+// Whether the next function stores them faster than a scatter, which 16 bits and bytes lack.
+bool has_strided_stores(const Builder& builder, DType stored, int64_t stride);
+// Masked stores of whole registers, where the processor has them and the stride is small; otherwise one store
+// for each lane.
 void store_strided_lanes(Builder& builder, DType stored, llvm::Value* value, llvm::Value* pointer, int lanes,
                          int64_t stride);
 

@@ -232,7 +232,8 @@ void ScopeEmitter::store(const loops::Store& store, llvm::Value* value) {
   if (stride == Dim(1)) {
     return store_lanes(builder_, stored, value, address(data, ordered_sum(offset), stored), scope_.mask);
   }
-  if (stride && stride->is_constant() && scope_.mask == nullptr && bit_width(stored) < 32) {
+  if (stride && stride->is_constant() && scope_.mask == nullptr &&
+      has_strided_stores(builder_, stored, *stride->constant())) {
     return store_strided_lanes(builder_, stored, value, address(data, ordered_sum(offset), stored),
                                scope_.lanes, *stride->constant());
   }
