@@ -166,7 +166,9 @@ def just_in_time(case: Architecture) -> Outcome:
         why = [line.strip() for line in str(error).splitlines() if "not traced" in line]
         outcome.kind, outcome.message = "torch", f"torch.compile: {(why or [str(error)])[0]}"
     if outcome.kind in ("wrong", "crashed"):
-        _blame_torch(outcome, wanted, case)
+        torch._dynamo.reset()
+        without = torch.compile(copy.deepcopy(case.model), backend="aot_eager")
+        _blame_torch(outcome, wanted, case, "torch.compile", without)
     return outcome
 
 
@@ -193,6 +195,8 @@ def ahead_of_time(case: Architecture, timed: bool = True) -> Outcome:
         return outcome
     outcome.build_s = time.perf_counter() - start
     _judge(outcome, wanted, compiled, wanted_case)
+    if outcome.kind in ("wrong", "crashed"):
+        _blame_torch(outcome, wanted, wanted_case, "torch.export", program.module())
     _describe(outcome, ingot.report(compiled))
     if outcome.kind == "right" and timed:
         _measure(outcome, wanted_case, compiled)
@@ -226,13 +230,14 @@ def _judge(outcome: Outcome, wanted: Expected, call: Callable[..., Any], case: A
         outcome.kind, outcome.message = "wrong", str(error)
 
 
-def _blame_torch(outcome: Outcome, wanted: Expected, case: Architecture) -> None:
+def _blame_torch(
+    outcome: Outcome, wanted: Expected, case: Architecture, way: str, without_ingot: Callable[..., Any]
+) -> None:
     """Tries again without Ingot."""
-    torch._dynamo.reset()
     without = Outcome()
-    _judge(without, wanted, torch.compile(copy.deepcopy(case.model), backend="aot_eager"), case)
+    _judge(without, wanted, without_ingot, case)
     if without.kind == outcome.kind:
-        outcome.kind, outcome.message = "torch", f"torch.compile: {without.message}"
+        outcome.kind, outcome.message = "torch", f"{way}: {without.message}"
 
 
 def _describe(outcome: Outcome, report: ingot.reporting.Report) -> None:
