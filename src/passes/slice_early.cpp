@@ -2,9 +2,12 @@
 #include <algorithm>
 #include <optional>
 #include <ranges>
+#include <set>
 #include <span>
+#include <string>
 #include <vector>
 
+#include "ir/bound_symbol.h"
 #include "ir/side.h"
 #include "ops/attention.h"
 #include "ops/axis.h"
@@ -18,6 +21,8 @@
 
 namespace ingot::core {
 namespace {
+
+using SymbolNames = std::set<std::string, std::less<>>;
 
 // How a node computes a slice of its result.
 struct Early {
@@ -61,7 +66,8 @@ std::optional<Early> of_matmul(const Node& node, int64_t axis) {
 // Of rows of queries. The last of as many queries as keys sees all keys: it needs no causal mask.
 std::optional<Early> of_attention(const Node& node, const ops::Slice& slice) {
   const auto rank = static_cast<int64_t>(node.results[0]->type.rank());
-  if (slice.axis != rank - 2) return {};
+  if (slice.axis != rank - 2 || node.operand_type(ops::kQuery).shape.size() != node.results[0]->type.rank())
+    return {};
   Early early = by_rows(node, slice.axis);
   auto attention = node.attributes<ops::Attention>();
   if (attention.causal) {
@@ -148,6 +154,18 @@ std::vector<Node*> equal_slices(const Graph& graph, const Node& node) {
   return slices;
 }
 
+// Before which node operands can be sliced: the node itself, or the slice if a node between the two binds its
+// bounds. Null: there are several such slices.
+Node* place_of_slices(Node* node, std::span<Node* const> slices, const SymbolNames& bound_by_nodes) {
+  const auto slice = slices[0]->attributes<ops::Slice>();
+  const auto is_bound_by_node = [&](const Dim& dim) {
+    return std::ranges::any_of(dim.symbols(),
+                               [&](const auto& symbol) { return bound_by_nodes.contains(symbol); });
+  };
+  if (!is_bound_by_node(slice.start) && !is_bound_by_node(slice.end)) return node;
+  return slices.size() == 1 ? slices[0] : nullptr;
+}
+
 void replace(Graph& graph, Node* node, std::span<Node* const> slices, Value* early) {
   for (Node* slice : slices) {
     replace_all_uses(graph, slice->results[0], early);
@@ -159,6 +177,7 @@ void replace(Graph& graph, Node* node, std::span<Node* const> slices, Value* ear
 }  // namespace
 
 Graph slice_early(Graph graph, Rewrites& rewrites) {
+  const SymbolNames bound_by_nodes = symbols_bound_by_nodes(graph);
   for (Node* node : graph.node_list() | std::views::reverse) {
     const std::vector<Node*> slices = equal_slices(graph, *node);
     if (slices.empty()) continue;
@@ -167,8 +186,11 @@ Graph slice_early(Graph graph, Rewrites& rewrites) {
     const Dim &count = slices[0]->results[0]->type.shape[axis], &extent = node->results[0]->type.shape[axis];
     if (!is_worth_it(count, extent)) continue;
     const auto early = early_form(*node, slice, count);
-    if (!early || !fits(*node, *early, slice.axis) || !rewrites.allow(*node)) continue;
-    const Graph::InsertBefore scope(graph, node);
+    Node* place = place_of_slices(node, slices, bound_by_nodes);
+    if (place == nullptr || !early || !fits(*node, *early, slice.axis) || !rewrites.allow(*node)) continue;
+    const Graph::InsertBefore scope(graph, place);
+    graph.current_source = node->source;
+    graph.current_name = node->name;
     std::vector<Value*> operands = node->operands;
     for (size_t i = 0; i < operands.size(); ++i) {
       if (!early->axes[i]) continue;

@@ -40,7 +40,6 @@ class Maker {
     Executable result{.program = &program, .dims = pool_};
     for (BufferId id = 0; id < program.buffers.size(); ++id) add_buffer(result, id);
     for (const Step& step : program.steps) add_step(result, step);
-    find_moving(result);
     find_places(result);
     for (const Program& nested : program.nested) {
       result.nested.push_back(make_one(nested));
@@ -159,20 +158,6 @@ class Maker {
                     "use the version of Ingot that built the engine, or a later one");
   }
 
-  void find_moving(Executable& result) const {
-    const auto& buffers = result.program->buffers;
-    for (BufferId id = 0; id < buffers.size(); ++id) {
-      const Buffer& root = buffers[result.buffers[id].root];
-      const bool moves = root.as<InputStorage>() != nullptr || root.as<OutputStorage>() != nullptr ||
-                         root.as<DynamicStorage>() != nullptr;
-      if (moves) result.moving.push_back(id);
-    }
-    for (uint32_t i = 0; i < result.arguments.size(); ++i) {
-      if (std::ranges::binary_search(result.moving, result.arguments[i]))
-        result.moving_arguments.push_back(i);
-    }
-  }
-
   static void find_places(Executable& result) {
     std::set<uint8_t> places;
     for (const Buffer& buffer : result.program->buffers) {
@@ -234,11 +219,37 @@ void mark_data_dependent(Executable& executable) {
   for (Executable& nested : executable.nested) mark_data_dependent(nested);
 }
 
+bool moves_always(const Buffer& root) {
+  return root.as<InputStorage>() != nullptr || root.as<OutputStorage>() != nullptr ||
+         root.as<DynamicStorage>() != nullptr;
+}
+
+// A part of a root at an offset that a step computes moves during the run, wherever the root is; its root is
+// listed before it, so that the part is found from it.
+void find_moving(Executable& executable) {
+  const auto& buffers = executable.program->buffers;
+  std::vector<bool> moves(buffers.size());
+  for (BufferId id = 0; id < buffers.size(); ++id) {
+    const ExecutableBuffer& buffer = executable.buffers[id];
+    const bool has_late_offset = executable.dims->is_data_dependent(buffer.offset);
+    moves[id] = has_late_offset || moves_always(buffers[buffer.root]);
+    if (has_late_offset) moves[buffer.root] = true;
+  }
+  for (BufferId id = 0; id < buffers.size(); ++id)
+    if (moves[id]) executable.moving.push_back(id);
+  for (uint32_t i = 0; i < executable.arguments.size(); ++i) {
+    const BufferId id = executable.arguments[i];
+    if (id != kNoId && moves[id]) executable.moving_arguments.push_back(i);
+  }
+  for (Executable& nested : executable.nested) find_moving(nested);
+}
+
 }  // namespace
 
 Executable make_executable(const Program& program, const EngineData& data, const LoadedBackends& backends) {
   Executable result = Maker(data, backends).make(program);
   mark_data_dependent(result);
+  find_moving(result);
   return result;
 }
 

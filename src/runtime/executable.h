@@ -68,8 +68,8 @@ struct Executable {
   std::vector<BufferId> arguments;  // of all steps
   std::vector<DimSlot> values;      // of all launches, and the sizes of copies
   std::vector<uint8_t> places;      // numbers (place_number) of the places of arena buffers
-  // Buffers in inputs, outputs or dynamic memory, whose addresses change from run to run, and the positions
-  // of `arguments` that refer to them.
+  // Buffers whose addresses change from run to run: in inputs, outputs or dynamic memory, and parts of others
+  // at data-dependent offsets, with their roots. And the positions of `arguments` that refer to them.
   std::vector<BufferId> moving;
   std::vector<uint32_t> moving_arguments;
   std::vector<BufferId> data_dependent_buffers;  // outputs and dynamic roots whose size a step determines

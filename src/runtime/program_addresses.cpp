@@ -46,8 +46,7 @@ void ProgramAddresses::resolve() {
     const BufferId id = executable_.arguments[i];
     frame_.arguments[i] = id == kNoId ? nullptr : frame_.pointers[id];
   }
-  if (const WeightPlan* plan = weight_plan_of(resources_, program_))
-    set_fetched_arguments(*plan, resources_.weight_ring, executable_, plan_, frame_);
+  set_streamed_arguments();
   frame_.known_arenas = frame_.arenas;
   frame_.weights = resources_.weights.generation;
   frame_.states = resources_.states_version;
@@ -66,6 +65,12 @@ void ProgramAddresses::set_pointer(BufferId id) {
 void ProgramAddresses::set_moving_arguments() {
   for (const uint32_t i : executable_.moving_arguments)
     frame_.arguments[i] = frame_.pointers[executable_.arguments[i]];
+  if (executable_.data_dependent) set_streamed_arguments();  // parts of weights may be among them
+}
+
+void ProgramAddresses::set_streamed_arguments() {
+  if (const WeightPlan* plan = weight_plan_of(resources_, program_))
+    set_fetched_arguments(*plan, resources_.weight_ring, executable_, plan_, frame_);
 }
 
 std::byte* ProgramAddresses::address(BufferId id) {

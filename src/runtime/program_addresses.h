@@ -41,6 +41,7 @@ class ProgramAddresses {
   bool keeps_addresses() const;
   void set_pointer(BufferId id);
   void set_moving_arguments();
+  void set_streamed_arguments();
   std::byte* address(BufferId id);
   std::byte* address(BufferId, const InputStorage& input) const { return ports_.inputs[input.index]; }
   std::byte* address(BufferId id, const OutputStorage& output);

@@ -116,5 +116,32 @@ TEST(HostSteps, BindSizesOfBuffersOnTheDevice) {
                           {{mixed({6})}});
 }
 
+// The part's address is found again in each run, wherever the memory that it is in stays.
+TEST(HostSteps, BindPositionsOfPartsOnTheDevice) {
+  const std::string text = R"(graph main(%x: f32[6, 4], %w: f32[7]) {
+    symbol N at most 5
+    %t = weight() {name="t", shape=[6, 4]} : f32[6, 4]
+    %e = exp(%x) : f32[6, 4]
+    %zero = full() {value=0, shape=[1]} : f32[1]
+    %m = less(%zero, %w) : bool[7]
+    %i = convert(%m) {dtype=i64} : i64[7]
+    %n = sum(%i) {axes=[0]} : i64[]
+    %at = bind_size(%n) {size=N} : i64[]
+    %p = slice(%e) {axis=0, start=N, end=N + 1} : f32[1, 4]
+    %q = slice(%t) {axis=0, start=N, end=N + 1} : f32[1, 4]
+    %y = multiply(%p, %q) : f32[1, 4]
+    %s = add(%x, %e) : f32[6, 4]
+    return %y, %s
+  })";
+  const auto found = [](int count) {
+    Tensor tensor = counted({7}, -100);
+    for (int i = 0; i < count; ++i) reinterpret_cast<float*>(tensor.data.get())[i] = 1;
+    return tensor;
+  };
+  const Tensor x = mixed({6, 4});
+  expect_same_on_a_device(text, {{x, found(2)}, {x, found(0)}, {x, found(5)}, {x, found(2)}},
+                          {{"t", counted({6, 4}, -9)}});
+}
+
 }  // namespace
 }  // namespace ingot::core::test

@@ -187,6 +187,37 @@ TEST_P(WeightStreaming, TablesAreReadWhereTheyAre) {
   EXPECT_EQ(before - used(), size_t{600 * 96 * 4});
 }
 
+// A part of a weight whose position a step finds.
+TEST_P(WeightStreaming, PartsAtFoundPositionsAreInTheRing) {
+  const std::string text = R"(graph g(%x: f32[3, 96], %i: i64[1]) {
+    symbol N at most 96
+    %w0 = weight() {name="w0", shape=[192, 96]} : f32[192, 96]
+    %w1 = weight() {name="w1", shape=[96, 96]} : f32[96, 96]
+    %n = sum(%i) {axes=[0]} : i64[]
+    %at = bind_size(%n) {size=N} : i64[]
+    %l1 = linear(%x, %w1) : f32[3, 96]
+    %t = multiply(%l1, %l1) : f32[3, 96]
+    %p = slice(%w0) {axis=0, start=N, end=N + 96} : f32[96, 96]
+    %l2 = matmul(%t, %p) : f32[3, 96]
+    %l3 = linear(%l2, %w1) : f32[3, 96]
+    return %l3
+  })";
+  const TensorMap values = {{"w0", counted({192, 96}, -7000)}, {"w1", layer_weights(1).at("w1")}};
+  const std::shared_ptr<Engine> engine = device_.build(model_with(text, values));
+  Context context(engine);
+  for (const int64_t position : {5, 96, 0}) {
+    const std::vector<Tensor> inputs = {x_, device_.copy_to_device(integers({position}))};
+    const auto result = [&] { return call(device_, context, inputs, Where::kDevice, Where::kHost)[0]; };
+    engine->set_weight_budget({});
+    const Tensor expected = result();
+    const Tensor other =
+        evaluate(parsed(text), std::vector{device_.copy_to_host(x_), integers({position})}, values).outputs[0];
+    EXPECT_TRUE(same_bits(expected, other)) << position;
+    engine->set_weight_budget(budget_of("0"));
+    for (int again = 0; again < 3; ++again) EXPECT_TRUE(same_bits(result(), expected)) << position;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Seeds, WeightStreaming, ::testing::Values(1, 2, 3));
 
 TEST(WeightPlan, CopiesLittleAndNeverWhatIsStillRead) {
