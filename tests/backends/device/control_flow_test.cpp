@@ -57,6 +57,35 @@ constexpr std::string_view kLoops = R"(graph g(%x: f32[S in 1..64], %n: i64[], %
   return %r, %y
 })";
 
+// Bodies read parts of values of their own, where a position is that an outer node binds.
+constexpr std::string_view kPositions = R"(graph g(%x: f32[6, 4], %n: i64[], %go: bool[]) {
+  symbol N at most 5
+  %at = bind_size(%n) {size=N} : i64[]
+  %y = loop(%go, %x, %n) {
+    graph body(%i: i64[], %a: f32[6, 4], %end: i64[]) {
+      %e = sin(%a) : f32[6, 4]
+      %p = slice(%e) {axis=0, start=N, end=N + 1} : f32[1, 4]
+      %c = cos(%e) : f32[6, 4]
+      %b = multiply(%c, %p) : f32[6, 4]
+      %more = less(%i, %end) : bool[]
+      return %more, %b
+    }
+  } : f32[6, 4]
+  %z = branch(%go, %y) {
+    graph then(%a: f32[6, 4]) {
+      %e = negate(%a) : f32[6, 4]
+      %p = slice(%e) {axis=0, start=5 - N, end=6 - N} : f32[1, 4]
+      %c = exp(%e) : f32[6, 4]
+      %b = add(%c, %p) : f32[6, 4]
+      return %b
+    }
+    graph otherwise(%a: f32[6, 4]) {
+      return %a
+    }
+  } : f32[6, 4]
+  return %z
+})";
+
 Tensor scalar(DType dtype, int64_t value) {
   Tensor tensor = make_tensor(dtype, {});
   write_integer(tensor.view(), {}, value);
@@ -100,6 +129,17 @@ TEST_P(DeviceControlFlow, LoopsEndWhenTheirConditionSaysSo) {
     for (const int64_t end : {0, 1, 2, 7}) {
       for (const int64_t go : {1, 0})
         expect_same(context, kLoops, {counted({5}, 1), scalar(DType::kI64, end), scalar(DType::kBool, go)});
+    }
+  }
+}
+
+TEST_P(DeviceControlFlow, BodiesReadAtPositionsThatAreFound) {
+  for (const int level : {0, 3}) {
+    Context context(device_.build(parsed(kPositions), level));
+    for (const int64_t position : {2, 0, 5, 5, 1}) {
+      for (const int64_t go : {1, 0})
+        expect_same(context, kPositions,
+                    {counted({6, 4}, -3), scalar(DType::kI64, position), scalar(DType::kBool, go)});
     }
   }
 }
