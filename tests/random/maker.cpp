@@ -5,9 +5,11 @@
 
 #include <algorithm>
 
+#include "ops/data_sizes.h"
 #include "ops/model_source.h"
 #include "ops/ops.h"
 #include "ops/select.h"
+#include "ops/slice.h"
 #include "ops/view.h"
 #include "support/error.h"
 
@@ -135,6 +137,14 @@ Value* Maker::source(const TensorType& type, const Fill& fill) {
   return value;
 }
 
+Dim Maker::found_position(int64_t last) {
+  Value* position = source({DType::kI64, {}, {}}, {.kind = Fill::Kind::kIndex, .bound = Dim(last + 1)});
+  const std::string name = fmt::format("U{}", sources_);
+  graph_.symbols[name] = {.range = {0, last}, .upper_bound = Dim(last)};
+  graph_.add(ops::bind_size, {position}, ops::DataSize{Dim::symbol(name)});
+  return Dim::symbol(name);
+}
+
 Node* Maker::add(const Op& op, std::vector<Value*> operands, AttributeValues values) {
   const auto is_missing = [&](size_t i) {
     return operands[i] == nullptr && (i >= op.operands.size() || !op.operands[i].optional);
@@ -156,6 +166,18 @@ Node* Maker::add(const Op& op, std::vector<Value*> operands, AttributeValues val
   } catch (const UnsupportedError&) {
   }
   return nullptr;
+}
+
+// Of some last values only a part is read, so that the others need not be computed.
+void Maker::take_parts() {
+  const std::vector<Value*> all = values_;
+  for (Value* value : all) {
+    if (!value->users.empty() || value->type.rank() == 0 || !chance(0.3)) continue;
+    const auto axis = static_cast<size_t>(number(0, static_cast<int64_t>(value->type.rank()) - 1));
+    const int64_t end = least(value->type.shape[axis]), count = number(1, std::max<int64_t>(end / 2, 1));
+    const int64_t start = number(0, std::max<int64_t>(end - count, 0));
+    add(ops::slice, {value}, ops::Slice{static_cast<int64_t>(axis), Dim(start), Dim(start + count)});
+  }
 }
 
 // A state becomes the last value that has its type.
@@ -186,13 +208,15 @@ SymbolValues Maker::random_sizes() {
 }
 
 Case Maker::finish() {
-  // Every symbol is bound by an input.
+  // Every symbol is bound by an input or a node.
   for (auto symbol = graph_.symbols.begin(); symbol != graph_.symbols.end();) {
     const auto binds = [&](const Value* input) {
       return std::ranges::find(input->type.shape, Dim::symbol(symbol->first)) != input->type.shape.end();
     };
-    symbol = std::ranges::any_of(graph_.inputs(), binds) ? std::next(symbol) : graph_.symbols.erase(symbol);
+    const bool is_bound = symbol->second.upper_bound || std::ranges::any_of(graph_.inputs(), binds);
+    symbol = is_bound ? std::next(symbol) : graph_.symbols.erase(symbol);
   }
+  take_parts();
   set_updates();
   set_outputs();
   Case test{std::move(graph_), {}, {}, chance(0.5)};

@@ -36,6 +36,8 @@ class Maker {
   Value* source(const TensorType& type, const Fill& fill);
   // A source whose storage is permuted against its shape: the transposition of another one.
   Value* transposed_source(const TensorType& type);
+  // A symbol that a node binds to an input, from 0 to `last`.
+  Dim found_position(int64_t last);
   Fill fill_for(DType dtype);
   Shape random_shape(size_t rank);
   Dim random_dim();
@@ -55,6 +57,7 @@ class Maker {
 
  private:
   Value* state(const TensorType& type, const Fill& fill);
+  void take_parts();
   void set_updates();
   void set_outputs();
   SymbolValues random_sizes();

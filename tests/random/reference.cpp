@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "backends/steps/loop_steps.h"
+#include "ir/bound_symbol.h"
 #include "ops/attention.h"
 #include "ops/bounds.h"
 #include "ops/model_source.h"
@@ -43,6 +44,7 @@ struct Trial {
 
 using Values = std::map<const Value*, Tensor>;
 
+// Nodes bind those of inputs: found_position.
 SymbolValues bind_symbols(const Graph& graph, const std::vector<Tensor>& inputs) {
   SymbolValues symbols;
   for (size_t i = 0; i < inputs.size(); ++i) {
@@ -50,6 +52,10 @@ SymbolValues bind_symbols(const Graph& graph, const std::vector<Tensor>& inputs)
     for (size_t d = 0; d < shape.size(); ++d) {
       if (shape[d].is_symbol()) symbols.emplace(shape[d].symbol_name(), inputs[i].shape[d]);
     }
+  }
+  for (const auto& node : graph.nodes()) {
+    const std::string symbol = bound_symbol(*node);
+    if (!symbol.empty()) symbols.emplace(symbol, read_integer(inputs[node->operands[0]->index].view(), {}));
   }
   return symbols;
 }

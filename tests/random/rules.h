@@ -9,6 +9,7 @@ namespace ingot::core::random_graphs {
 bool add_elementwise(Maker& maker);
 bool add_view(Maker& maker);
 bool add_indexed(Maker& maker);     // gather, take, index
+bool add_found_part(Maker& maker);  // at a position that the run finds
 bool add_in_place(Maker& maker);    // index_copy, index_put, scatter, slice_scatter
 bool add_along_axis(Maker& maker);  // reductions, softmax, scans, sorts: whatever has an axis
 bool add_contraction(Maker& maker);

@@ -117,7 +117,7 @@ Case make_case(uint64_t seed) {
       add_elementwise, add_elementwise, add_elementwise, add_elementwise, add_elementwise, add_elementwise,
       add_view,        add_view,        add_view,        add_in_place,    add_in_place,    add_along_axis,
       add_along_axis,  add_indexed,     add_contraction, add_contraction, add_sample,      add_long_rows,
-      add_number,      add_narrowed,    add_sample};
+      add_number,      add_narrowed,    add_sample,      add_found_part};
   Maker maker(seed);
   const int64_t wanted = maker.number(2, 12);
   int64_t made = 0;

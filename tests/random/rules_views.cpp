@@ -148,6 +148,19 @@ bool add_indexed(Maker& maker) {
   return maker.add(ops::index, {x, at}, ops::IndexedAxes{{static_cast<int64_t>(axis)}}) != nullptr;
 }
 
+bool add_found_part(Maker& maker) {
+  Value* x = maker.any(1);
+  const size_t axis = random_axis(maker, x);
+  const int64_t least = maker.least(x->type.shape[axis]);
+  if (least == 0) return false;
+  const int64_t count = maker.number(1, (least + 1) / 2), last = least - count;
+  const Dim start = maker.found_position(last);
+  return maker.add(
+             ops::slice, {x},
+             ops::Slice{.axis = static_cast<int64_t>(axis), .start = start, .end = start + Dim(count)}) !=
+         nullptr;
+}
+
 bool add_in_place(Maker& maker) {
   Value* x = maker.any(1);
   const size_t axis = random_axis(maker, x);
