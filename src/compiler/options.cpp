@@ -5,199 +5,16 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 
+#include "compiler/option_values.h"
 #include "compiler/shapes.h"
-#include "engine/levels.h"
-#include "engine/platforms.h"
-#include "engine/section_info.h"
-#include "support/cpu_features.h"
+#include "compiler/target_options.h"
 #include "support/error.h"
 #include "support/text.h"
 #include "support/thread_pool.h"
 
 namespace ingot::core {
 namespace {
-
-[[noreturn]] void refuse(std::string_view name, std::string_view value, std::string_view expected) {
-  throw UserError("INGOT-U002", fmt::format("option \"{}\" cannot be \"{}\"", name, value),
-                  fmt::format("use {}", expected));
-}
-
-int64_t parse_integer(std::string_view name, std::string_view value, int64_t low, int64_t high) {
-  int64_t number = 0;
-  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
-  if (error != std::errc() || end != value.data() + value.size() || number < low || number > high) {
-    refuse(name, value, fmt::format("an integer from {} to {}", low, high));
-  }
-  return number;
-}
-
-bool parse_bool(std::string_view name, std::string_view value) {
-  if (value == "true" || value == "1") return true;
-  if (value == "false" || value == "0") return false;
-  refuse(name, value, "true or false");
-}
-
-std::optional<int64_t> as_count(std::string_view text) {
-  int64_t count = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
-  if (error != std::errc() || end != text.data() + text.size() || count < 0) return std::nullopt;
-  return count;
-}
-
-// "12", or "12.40"; -1: none.
-std::optional<BisectLimit> parse_limit(std::string_view name, std::string_view value) {
-  if (value == "-1") return std::nullopt;
-  const size_t dot = std::min(value.find('.'), value.size());
-  const auto runs = as_count(value.substr(0, dot));
-  const auto rewrites = dot < value.size() ? as_count(value.substr(dot + 1)) : std::optional<int64_t>(0);
-  if (!runs || !rewrites)
-    refuse(name, value, "-1, or how many passes, and rewrites of the next: 12 or 12.40");
-  return BisectLimit{.runs = *runs, .rewrites = *rewrites};
-}
-
-std::vector<std::string> split(std::string_view value, char separator) {
-  std::vector<std::string> parts;
-  while (!value.empty()) {
-    const size_t end = value.find(separator);
-    if (end != 0) parts.emplace_back(value.substr(0, end));
-    value = end == std::string_view::npos ? std::string_view{} : value.substr(end + 1);
-  }
-  return parts;
-}
-
-std::vector<std::string> parse_names(std::string_view value) { return split(value, ','); }
-std::vector<std::string> parse_lines(std::string_view value) { return split(value, '\n'); }
-
-// Names of this project, and torch's.
-std::optional<DType> parse_precision(std::string_view word) {
-  constexpr std::pair<std::string_view, DType> kAliases[] = {
-      {"float32", DType::kF32}, {"float", DType::kF32},     {"fp32", DType::kF32}, {"float16", DType::kF16},
-      {"half", DType::kF16},    {"bfloat16", DType::kBF16}, {"fp16", DType::kF16},
-  };
-  const auto* const found = std::ranges::find(kAliases, word, &std::pair<std::string_view, DType>::first);
-  const auto dtype = found != std::end(kAliases) ? found->second : parse_dtype(word);
-  return dtype == DType::kF32 || (dtype && is_half(*dtype)) ? dtype : std::nullopt;
-}
-
-std::vector<DType> parse_precisions(std::string_view name, std::string_view value) {
-  std::vector<DType> dtypes;
-  for (const std::string& word : parse_names(value)) {
-    const auto dtype = parse_precision(word);
-    if (!dtype)
-      refuse(name, word,
-             "f32, f16 or bf16, separated by commas; ingot.quantize makes models with int8, fp8 and int4");
-    if (*dtype != DType::kF32) dtypes.push_back(*dtype);
-  }
-  std::ranges::sort(dtypes);
-  const auto repeated = std::ranges::unique(dtypes);
-  dtypes.erase(repeated.begin(), repeated.end());
-  return dtypes;
-}
-
-// "", "any", or ranks, each with or without its group: set_only_rank finds the groups.
-std::string parse_rank(std::string_view name, std::string_view value) {
-  if (value == "any") return "any";
-  for (const std::string& entry : parse_names(value)) {
-    const std::string rank = entry.substr(entry.rfind(':') + 1);  // of no group: from 0 on
-    if (rank.empty() || rank.find_first_not_of("0123456789") != std::string::npos || rank.size() > 9)
-      refuse(name, value, "any, a rank such as 0, or GROUP:RANK for each group, separated by commas");
-  }
-  return std::string(value);
-}
-
-std::vector<BackendChoice> parse_choices(std::string_view name, std::string_view value) {
-  std::vector<BackendChoice> choices;
-  for (const std::string& entry : parse_names(value)) {
-    const size_t equals = entry.rfind('=');
-    if (equals == std::string::npos || equals == 0 || equals + 1 == entry.size())
-      refuse(name, entry, "PATTERN=BACKEND, separated by commas, such as softmax=cpu");
-    choices.push_back({entry.substr(0, equals), entry.substr(equals + 1)});
-  }
-  return choices;
-}
-
-Target::Numerics parse_numerics(std::string_view name, std::string_view value) {
-  if (value == "strict") return Target::Numerics::kStrict;
-  if (value == "default") return Target::Numerics::kDefault;
-  if (value == "fast") return Target::Numerics::kFast;
-  refuse(name, value, "strict, default or fast");
-}
-
-constexpr std::string_view kLevelsForm =
-    "one processor, or several that differ, separated by commas: x86-64-v3,x86-64-v4";
-
-std::vector<CpuFeatures> parse_levels(std::string_view name, std::string_view value) {
-  std::vector<CpuFeatures> levels;
-  for (size_t begin = 0; begin <= value.size();) {
-    const size_t end = std::min(value.find(',', begin), value.size());
-    const std::string_view word = value.substr(begin, end - begin);
-    if (word.empty()) refuse(name, value, kLevelsForm);
-    const CpuFeatures features = parse_cpu_features(word);
-    if (std::ranges::find(levels, features) != levels.end())
-      throw UserError(
-          "INGOT-U002",
-          fmt::format("option \"{}\" names the level {} twice, in \"{}\"", name, to_string(features), value),
-          fmt::format("leave one out; native is {} here", to_string(host_cpu_features())));
-    levels.push_back(features);
-    begin = end + 1;
-  }
-  if (levels.size() > kMostLevels) refuse(name, value, fmt::format("at most {} levels", kMostLevels));
-  std::ranges::sort(levels, is_before);
-  return levels;
-}
-
-void set_levels(CompileOptions& options, std::string_view name, std::string_view value) {
-  const std::vector<CpuFeatures> levels = parse_levels(name, value);
-  options.target.device = options.target.host_device = to_string(levels[0]);
-  options.levels.clear();
-  for (const CpuFeatures& level : levels) options.levels.push_back(to_string(level));
-  if (levels.size() == 1) options.levels.clear();
-}
-
-// After `cpu`, which names the device if the backend is the host and no other device is named here.
-void set_device(CompileOptions& options, std::string_view name, std::string_view value) {
-  const size_t colon = std::min(value.find(':'), value.size());
-  Target& target = options.target;
-  target.backend = value.substr(0, colon);
-  const std::string device(value.substr(std::min(colon + 1, value.size())));
-  const bool has_processor = target.backend == "cpu" && !target.host_device.empty();
-  if (has_processor && device.empty()) return;
-  if (has_processor && options.levels.empty() &&
-      parse_cpu_features(device) != parse_cpu_features(target.host_device))
-    refuse(name, value, fmt::format("cpu, since the option \"cpu\" is {}", target.host_device));
-  target.device = device;
-}
-
-// After all options are known.
-void check_levels(CompileOptions& options) {
-  if (options.levels.empty()) return;
-  Target& target = options.target;
-  if (target.backend != "cpu")
-    throw UserError("INGOT-U002",
-                    fmt::format("option \"cpu\" names several levels, but the backend is {}", target.backend),
-                    "an engine for a device has code for one processor: name one");
-  if (target.device.empty()) target.device = options.levels[0];
-  if (target.device != options.levels[0])
-    refuse("device", target.device, "cpu, where the option \"cpu\" names several levels");
-}
-
-// The machine need not be this one. Options are set in the order of their names, so that `cpu` and `device`
-// are known here.
-void set_platform(CompileOptions& options, std::string_view name, std::string_view value) {
-  if (value.empty()) return;
-  const std::string_view architecture = architecture_of(value);
-  if (architecture.empty()) refuse(name, value, "linux-x86-64, windows-x86-64 or linux-aarch64");
-  std::string& device = options.target.device;
-  if (options.target.backend != "cpu") return;
-  if (device.empty()) device = architecture == "x86-64" ? "x86-64-v3" : architecture;
-  std::vector<std::string> all = options.levels;
-  if (all.empty()) all.push_back(device);
-  for (const std::string& each : all) {
-    if (!each.starts_with(architecture)) refuse("cpu", each, fmt::format("a processor of {}", value));
-  }
-}
 
 struct Row {
   OptionInfo info;
@@ -240,7 +57,7 @@ constexpr std::array kRows = {
          "when entries go to disk, custom store and server: through (at once), back (in the background), "
          "read_only, none (nor are they read); for one of them disk:back, store:none, server:read_only ..."},
         [](CompileOptions& o, View name, View value) {
-          if (!parse_write_policies(value, o.cache.writes)) refuse(name, value, kWritePolicyForm);
+          if (!parse_write_policies(value, o.cache.writes)) refuse_option(name, value, kWritePolicyForm);
         }},
     Row{{"cpu", "levels", "native",
          "processor to build for, which runs what the device does not in an engine for a device: native, "
@@ -309,7 +126,7 @@ constexpr std::array kRows = {
     Row{{"rank", "any|rank", "",
          "of a program with collectives: the rank that traced it, which alone may run the engine, or any if "
          "nothing in it depends on the rank; GROUP:NUMBER,... if there are several groups"},
-        [](CompileOptions& o, View name, View value) { o.rank = parse_rank(name, value); }},
+        [](CompileOptions& o, View name, View value) { o.rank = parse_ranks(name, value); }},
     Row{{"refit_identical_engine_weights", "bool", "true",
          "has no effect: an engine that was found always takes the weights of the model at hand"},
         [](CompileOptions&, View name, View value) { parse_bool(name, value); }},
