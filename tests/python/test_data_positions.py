@@ -35,13 +35,22 @@ class _OfComputed(_Model):
         computed = x.exp()
         row, column = _position(at[0], _ROWS), _position(at[1], _COLUMNS)
         part = computed.narrow(0, row, 1)
-        return part + 1, computed[row, column], part.sin().narrow(1, column, 1), computed.view(-1)[row * 6 + column]
+        return (
+            part + 1,
+            computed[row, column],
+            part.sin().narrow(1, column, 1),
+            computed.view(-1)[row * 6 + column],
+        )
 
 
 class _OfWeights(_Model):
     def forward(self, x: torch.Tensor, at: torch.Tensor) -> Any:
         row, column = _position(at[0], _ROWS), _position(at[1], _COLUMNS)
-        return self.weight[row] * 2, self.weight.t().narrow(0, column, 1).exp(), x @ self.weight.narrow(0, row, 1).t()
+        return (
+            self.weight[row] * 2,
+            self.weight.t().narrow(0, column, 1).exp(),
+            x @ self.weight.narrow(0, row, 1).t(),
+        )
 
 
 class _OfStates(_Model):

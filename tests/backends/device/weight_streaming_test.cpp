@@ -211,7 +211,8 @@ TEST_P(WeightStreaming, PartsAtFoundPositionsAreInTheRing) {
     engine->set_weight_budget({});
     const Tensor expected = result();
     const Tensor other =
-        evaluate(parsed(text), std::vector{device_.copy_to_host(x_), integers({position})}, values).outputs[0];
+        evaluate(parsed(text), std::vector{device_.copy_to_host(x_), integers({position})}, values)
+            .outputs[0];
     EXPECT_TRUE(same_bits(expected, other)) << position;
     engine->set_weight_budget(budget_of("0"));
     for (int again = 0; again < 3; ++again) EXPECT_TRUE(same_bits(result(), expected)) << position;
