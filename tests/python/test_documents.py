@@ -56,3 +56,11 @@ def test_command_line(tmp_path: Path) -> None:
         subprocess.run([INGOT, *arguments], cwd=tmp_path, check=True, capture_output=True)
     (output,) = np.load(tmp_path / "outputs.npz").values()
     assert (output == 2).all()
+
+
+def test_the_page_on_the_command_line_has_all_options_of_builds() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "cli.md").read_text(encoding="utf-8")
+    helped = subprocess.run([INGOT, "build", "--help"], check=True, capture_output=True, text=True).stdout
+    options = set(re.findall(r"^ +(?:-\w,)?(--[a-z][a-z-]+)", helped, re.MULTILINE)) - {"--help", "--output"}
+    assert len(options) > 40
+    assert [option for option in sorted(options) if not re.search(rf"{option}\b(?!-)", page)] == []
