@@ -133,19 +133,20 @@ class Engine:
         It is read in place, without a copy, if its address is a multiple of 64: it must not change while the engine is in use.
         The other arguments and errors: as of `load`.
         """
-        core = _core.Engine.load_memory(
-            content,
-            choice("verify", verify, _VERIFY),
-            choice("trust", trust, _TRUST),
-            _thread_count(threads),
-            _keys_file(trusted_keys),
-            weights is not None,
-            _text("weight_budget", weight_budget),
-            gpus.number(device),
-            ranks.rank_text(rank),
-            _text("cpu", cpu),
-        )
-        return _with_weights(core, weights, rank)
+        with ranks.at_work():
+            core = _core.Engine.load_memory(
+                content,
+                choice("verify", verify, _VERIFY),
+                choice("trust", trust, _TRUST),
+                _thread_count(threads),
+                _keys_file(trusted_keys),
+                weights is not None,
+                _text("weight_budget", weight_budget),
+                gpus.number(device),
+                ranks.rank_text(rank),
+                _text("cpu", cpu),
+            )
+            return _with_weights(core, weights, rank)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Engine:
         """An engine with its own weights and states, sharing memory until they change."""

@@ -10,6 +10,8 @@ import re
 import subprocess
 import threading
 from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,7 @@ import pytest
 import torch
 import transformers
 from errors.inputs import INGOT
+from ingot import ranks
 from small_models import InParts, mlp
 from torch import nn
 
@@ -198,3 +201,25 @@ def test_threads_are_checked(engine: ingot.Engine, threads: Any, tmp_path: Path)
         with pytest.raises(ingot.UserError, match="threads must be an integer") as caught:
             load()
         assert caught.value.code == "INGOT-U002"
+
+
+def test_other_ranks_hear_that_this_one_loads(
+    engine: ingot.Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine.save(tmp_path / "model.ingot")
+    begun: list[str] = []
+
+    @contextmanager
+    def at_work() -> Iterator[None]:
+        begun.append("begun")
+        yield
+
+    monkeypatch.setattr(ranks, "at_work", at_work)
+    for load in (
+        lambda: ingot.Engine.load(tmp_path / "model.ingot"),
+        lambda: ingot.Engine.from_bytes(engine.to_bytes()),
+        lambda: pickle.loads(pickle.dumps(engine)),
+    ):
+        before = len(begun)
+        load()
+        assert len(begun) == before + 1
