@@ -46,7 +46,10 @@ def test_runs_do_not_grow() -> None:
             return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
     run(_RUNS // 4)
-    free, own = torch.cuda.mem_get_info()[0], resident()
-    run(_RUNS)
-    assert free - torch.cuda.mem_get_info()[0] <= 4 << 20
+    own, taken = resident(), []
+    for _ in range(3):  # other processes may take the GPU's memory meanwhile, but not in each round
+        free = torch.cuda.mem_get_info()[0]
+        run(_RUNS)
+        taken.append(free - torch.cuda.mem_get_info()[0])
+    assert min(taken) <= 4 << 20
     assert resident() - own <= 16 << 20
