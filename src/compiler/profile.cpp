@@ -50,7 +50,8 @@ void apply(SymbolTable& symbols, const TensorArgument& input, const DimProfile& 
       throw UserError("INGOT-U011",
                       fmt::format("dim {} of input \"{}\" was exported for {}..{}, but {}..{} was requested",
                                   axis, input.name, known.min, known.max, low, high),
-                      "export the model with a wider range for this dim");
+                      low == 0 ? "let the range begin at 1: models are traced with tensors that have elements"
+                               : "export the model with a wider range for this dim");
     }
     symbol.range = {low, high};
     symbol.typical = profile.typical[axis];

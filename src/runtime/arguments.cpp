@@ -85,7 +85,8 @@ class SizeBinder {
     refuse("INGOT-U305", port, dim,
            fmt::format("is {}, outside of the range {} that the engine was built for ({})", size,
                        describe_range(range), symbol),
-           "build the engine for a wider range");
+           size == 0 ? "models are traced with tensors that have elements: leave out calls with empty ones"
+                     : "build the engine for a wider range");
   }
 
   [[noreturn]] void contradict(const Port& port, size_t dim, int64_t size, const Source& first) const {
@@ -228,7 +229,8 @@ std::span<const Argument> PairedArguments::view(std::span<const Argument> given)
     pair.rank = given[i].rank + 1;
     pair.shape = sizes.data();
     if (given[i].strides == nullptr) continue;
-    for (size_t k = 0; k < rank; ++k) sizes[rank + 1 + k] = 2 * given[i].strides[k];
+    for (size_t k = 0; k < rank; ++k)  // strides that nothing is read by may be any
+      sizes[rank + 1 + k] = sizes[k] > 1 ? 2 * given[i].strides[k] : 2;
     sizes.back() = 1;
     pair.strides = sizes.data() + rank + 1;
   }
@@ -263,12 +265,12 @@ std::vector<int64_t> bind_sizes(const EngineData& data, const DimPool& dims, con
 
 bool is_dense(const Argument& argument) {
   if (argument.strides == nullptr) return true;
-  int64_t expected = 1;
+  uint64_t expected = 1;  // unsigned: of an expanded tensor it may overflow
   bool dense = true;
   for (int32_t i = argument.rank; i-- > 0;) {
     if (argument.shape[i] == 0) return true;
-    if (argument.shape[i] != 1 && argument.strides[i] != expected) dense = false;
-    expected *= argument.shape[i];
+    if (argument.shape[i] != 1 && static_cast<uint64_t>(argument.strides[i]) != expected) dense = false;
+    expected *= static_cast<uint64_t>(argument.shape[i]);
   }
   return dense;
 }

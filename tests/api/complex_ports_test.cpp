@@ -50,6 +50,15 @@ TEST(ComplexPorts, TakeAndReturnComplexNumbers) {
   EXPECT_THAT(turned[0].values<Complex>(), ElementsAre(values[0], values[3], values[1], values[4]));
 }
 
+TEST(ComplexPorts, IgnoreStridesThatReadNothing) {
+  const EngineOnDisk file(complex_echo());
+  const ingot::Engine engine = ingot::Engine::load(file.path());
+  ingot::Context context(engine);
+  std::vector<Complex> values = {{1, 2}, {3, 4}};
+  const auto row = context.run({ingot::Tensor(values.data(), ingot::DType::kC64, {1, 2}, {INT64_MAX, 1})});
+  EXPECT_THAT(row[0].values<Complex>(), ::testing::ElementsAreArray(values));
+}
+
 std::string refusal_of(ingot::Context& context, const ingot::Tensor& tensor) {
   try {
     context.run({tensor});

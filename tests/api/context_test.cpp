@@ -67,6 +67,38 @@ TEST_F(ContextTest, RefusesWrongInputs) {
   EXPECT_EQ(run(tensor()), "");  // none of these broke the context
 }
 
+TEST_F(ContextTest, RefusesAddressesThatOverflow) {
+  const int64_t most = INT64_MAX, least = INT64_MIN;
+  for (const std::vector<int64_t>& strides : {std::vector{most, int64_t{1}},
+                                              {most / 4, most / 4},
+                                              {least, 1},
+                                              {1, least},
+                                              {most / 4, -1},
+                                              {-1, most / 8}}) {
+    ingot_tensor input = tensor();
+    input.strides = strides.data();
+    EXPECT_EQ(run(input), "INGOT-U101") << strides[0] << " " << strides[1];
+  }
+  ingot_tensor input = tensor();
+  for (const uint64_t offset : {UINT64_MAX, UINT64_MAX - 64}) {
+    input.byte_offset = offset;
+    EXPECT_EQ(run(input), "INGOT-U101");
+  }
+  shape_[0] = shape_[1] = most / 2;
+  EXPECT_EQ(run(tensor()), "INGOT-U101");
+  shape_[0] = 2, shape_[1] = 3;
+  EXPECT_EQ(run(tensor()), "");
+}
+
+TEST_F(ContextTest, IgnoresStridesThatReadNothing) {
+  const int64_t strides[] = {INT64_MAX, 1};
+  ingot_tensor input = tensor();
+  input.strides = strides;
+  shape_[0] = 1;
+  EXPECT_EQ(run(input), "");
+  EXPECT_THAT(outputs_.values[0], ElementsAre(1, 2, 3));
+}
+
 TEST_F(ContextTest, ReportsAnAllocatorWithoutMemory) {
   const auto refuse = [](void*, size_t, int32_t, int32_t, const int64_t*, size_t) -> void* {
     return nullptr;

@@ -7,7 +7,8 @@
 
 namespace ingot::core::api {
 
-// UserError INGOT-U016 unknown dtype, INGOT-U012 no shape, or no data although the tensor has elements;
+// UserError INGOT-U016 unknown dtype, INGOT-U012 no shape, or no data although the tensor has elements,
+// INGOT-U101 addresses that overflow;
 // UnsupportedError INGOT-N301 memory outside of the host.
 Argument to_argument(const ingot_tensor& tensor);
 
