@@ -16,18 +16,27 @@ using dlpack::ExchangeApi;
 
 struct DTypeRow {
   int32_t dtype;
-  uint8_t code, bits;      // DLPack
-  const char* numpy_name;  // null: not in numpy
+  uint8_t code, bits;  // DLPack
+  const char* name;    // of numpy and torch
+  bool is_in_numpy = true;
 };
 constexpr std::array kDTypes = {
-    DTypeRow{INGOT_BOOL, 6, 8, "bool"},         DTypeRow{INGOT_U8, 1, 8, "uint8"},
-    DTypeRow{INGOT_I8, 0, 8, "int8"},           DTypeRow{INGOT_I16, 0, 16, "int16"},
-    DTypeRow{INGOT_I32, 0, 32, "int32"},        DTypeRow{INGOT_I64, 0, 64, "int64"},
-    DTypeRow{INGOT_F16, 2, 16, "float16"},      DTypeRow{INGOT_BF16, 4, 16, nullptr},
-    DTypeRow{INGOT_F32, 2, 32, "float32"},      DTypeRow{INGOT_F64, 2, 64, "float64"},
-    DTypeRow{INGOT_U16, 1, 16, "uint16"},       DTypeRow{INGOT_U32, 1, 32, "uint32"},
-    DTypeRow{INGOT_U64, 1, 64, "uint64"},       DTypeRow{INGOT_E4M3, 10, 8, nullptr},
-    DTypeRow{INGOT_E5M2, 12, 8, nullptr},       DTypeRow{INGOT_C64, 5, 64, "complex64"},
+    DTypeRow{INGOT_BOOL, 6, 8, "bool"},
+    DTypeRow{INGOT_U8, 1, 8, "uint8"},
+    DTypeRow{INGOT_I8, 0, 8, "int8"},
+    DTypeRow{INGOT_I16, 0, 16, "int16"},
+    DTypeRow{INGOT_I32, 0, 32, "int32"},
+    DTypeRow{INGOT_I64, 0, 64, "int64"},
+    DTypeRow{INGOT_F16, 2, 16, "float16"},
+    DTypeRow{INGOT_BF16, 4, 16, "bfloat16", false},
+    DTypeRow{INGOT_F32, 2, 32, "float32"},
+    DTypeRow{INGOT_F64, 2, 64, "float64"},
+    DTypeRow{INGOT_U16, 1, 16, "uint16"},
+    DTypeRow{INGOT_U32, 1, 32, "uint32"},
+    DTypeRow{INGOT_U64, 1, 64, "uint64"},
+    DTypeRow{INGOT_E4M3, 10, 8, "float8_e4m3fn", false},
+    DTypeRow{INGOT_E5M2, 12, 8, "float8_e5m2", false},
+    DTypeRow{INGOT_C64, 5, 64, "complex64"},
     DTypeRow{INGOT_C128, 5, 128, "complex128"},
 };
 
@@ -37,6 +46,16 @@ constexpr std::array kDTypes = {
   const std::string text = std::string(what) + ": " + problem;
   PyErr_SetObject(type.ptr(), type(text.c_str(), nb::arg("code") = code, nb::arg("advice") = advice).ptr());
   throw nb::python_error();
+}
+
+// Names the dtype as the object itself does, with its byte order: ">f4"; or by the format of its buffer.
+[[noreturn]] void refuse_dtype(nb::handle object, const char* format, const char* what) {
+  const nb::object dtype = nb::getattr(object, "dtype", nb::str(format));
+  const std::string name = nb::cast<std::string>(nb::str(dtype));
+  const bool is_swapped = name.starts_with('>') || name.starts_with('!');
+  refuse(what, "the dtype " + name + " is not supported", "INGOT-U309",
+         is_swapped ? "its bytes are in big-endian order; pass array.astype(array.dtype.newbyteorder('='))"
+                    : "");
 }
 
 // The exchange API of a type, looked up once per type: the last answer is cached, as most calls see a single
@@ -87,15 +106,17 @@ void view_dlpack(const ExchangeApi& api, nb::handle object, ArrayView& view, con
       return;
     }
   }
-  refuse(what, "this dtype is not supported");
+  refuse_dtype(object, "without a name", what);
 }
 
 int32_t dtype_of_format(const Py_buffer& buffer) {
   const char* format = buffer.format != nullptr ? buffer.format : "B";
   if (*format == '@' || *format == '=' || *format == '<') ++format;
+  const bool is_complex = *format == 'Z';
+  if (std::strlen(format) != (is_complex ? 2 : 1)) return 0;  // a struct of several, such as "ff"
   const auto by = [&](uint8_t code) {
     for (const DTypeRow& row : kDTypes) {
-      if (row.code == code && row.bits == 8 * buffer.itemsize && row.numpy_name != nullptr) return row.dtype;
+      if (row.code == code && row.bits == 8 * buffer.itemsize && row.is_in_numpy) return row.dtype;
     }
     return 0;
   };
@@ -103,8 +124,7 @@ int32_t dtype_of_format(const Py_buffer& buffer) {
   if (std::strchr("BHILQN", *format) != nullptr) return by(1);
   if (std::strchr("efd", *format) != nullptr) return by(2);
   if (*format == '?') return INGOT_BOOL;
-  if (*format == 'Z') return by(5);
-  return 0;
+  return is_complex ? by(5) : 0;
 }
 
 void view_buffer(nb::handle object, ArrayView& view, const char* what) {
@@ -116,7 +136,8 @@ void view_buffer(nb::handle object, ArrayView& view, const char* what) {
   view.has_buffer = true;
   const Py_buffer& buffer = view.buffer;
   const int32_t dtype = dtype_of_format(buffer);
-  if (dtype == 0 || buffer.ndim > kMaxRank) refuse(what, "this dtype or rank is not supported");
+  if (dtype == 0) refuse_dtype(object, buffer.format, what);
+  if (buffer.ndim > kMaxRank) refuse(what, std::to_string(buffer.ndim) + " dims are not supported");
   const auto rank = static_cast<size_t>(buffer.ndim);
   view.sizes = std::make_unique<int64_t[]>(2 * rank);
   int64_t *const shape = view.sizes.get(), *const strides = shape + rank;
@@ -168,11 +189,60 @@ nb::object allocate_dlpack(const ExchangeApi& api, const DTypeRow& row, int32_t 
   return nb::steal(static_cast<PyObject*>(object));
 }
 
+// How torch makes a tensor for the code of its own compiler: dense on the CPU, past its dispatcher. Memory
+// that comes by DLPack could not be resized. Null where this version of torch has no such function.
+PyObject* torch_empty_strided() {
+  static PyObject* const function = [] {
+    nb::object found = nb::steal(PyImport_GetModule(nb::str("torch._C").ptr()));
+    for (const char* name : {"_dynamo", "guards", "_empty_strided_cpu"})
+      found = found.is_valid() ? nb::getattr(found, name, nb::object()) : nb::object();
+    PyErr_Clear();
+    return found.release().ptr();
+  }();
+  return function;
+}
+
+bool is_of_torch(const ExchangeApi& api) {
+  static const ExchangeApi* torch = nullptr;
+  if (torch == nullptr) {
+    const nb::object module = nb::steal(PyImport_GetModule(nb::str("torch").ptr()));
+    if (!module.is_valid()) return PyErr_Clear(), false;
+    torch = exchange_api(reinterpret_cast<PyTypeObject*>(module.attr("Tensor").ptr()));
+  }
+  return torch == &api;
+}
+
+PyObject* torch_dtype(const DTypeRow& row) {
+  static std::array<PyObject*, kDTypes.size()> dtypes{};
+  PyObject*& dtype = dtypes[static_cast<size_t>(&row - kDTypes.data())];
+  if (dtype == nullptr) dtype = nb::object(nb::module_::import_("torch").attr(row.name)).release().ptr();
+  return dtype;
+}
+
+nb::object allocate_torch(const ExchangeApi& api, const DTypeRow& row, int32_t rank, const int64_t* shape,
+                          void** data) {
+  const nb::object sizes = nb::steal(PyTuple_New(rank)), strides = nb::steal(PyTuple_New(rank));
+  int64_t stride = 1;
+  for (int32_t i = rank; i-- > 0;) {
+    PyTuple_SetItem(sizes.ptr(), i, PyLong_FromLongLong(shape[i]));
+    PyTuple_SetItem(strides.ptr(), i, PyLong_FromLongLong(stride));
+    stride *= std::max<int64_t>(shape[i], 1);
+  }
+  PyObject* const arguments[] = {sizes.ptr(), strides.ptr(), torch_dtype(row)};
+  nb::object tensor =
+      nb::steal(PyObject_Vectorcall(torch_empty_strided(), arguments, std::size(arguments), nullptr));
+  if (!tensor.is_valid()) throw nb::python_error();
+  dlpack::TensorHeader header{};
+  if (api.view_object(tensor.ptr(), &header) != 0) throw nb::python_error();
+  *data = static_cast<std::byte*>(header.data) + header.byte_offset;
+  return tensor;
+}
+
 nb::object allocate_numpy(const DTypeRow& row, int32_t rank, const int64_t* shape, void** data) {
-  if (row.numpy_name == nullptr) refuse("output", "numpy has no such dtype; pass torch tensors");
+  if (!row.is_in_numpy) refuse("output", "numpy has no such dtype; pass torch tensors");
   nb::list sizes;
   for (int32_t i = 0; i < rank; ++i) sizes.append(shape[i]);
-  nb::object array = nb::module_::import_("numpy").attr("empty")(nb::tuple(sizes), row.numpy_name);
+  nb::object array = nb::module_::import_("numpy").attr("empty")(nb::tuple(sizes), row.name);
   ArrayView view;
   view_array(array, view, "output");
   *data = view.tensor.data;
@@ -261,8 +331,10 @@ nb::object allocate_array(nb::handle like, int32_t dtype, int32_t rank, const in
   for (const DTypeRow& row : kDTypes) {
     if (row.dtype != dtype) continue;
     const ExchangeApi* api = like.is_valid() ? exchange_api(Py_TYPE(like.ptr())) : nullptr;
-    return api != nullptr ? allocate_dlpack(*api, row, rank, shape, gpu, data)
-                          : allocate_numpy(row, rank, shape, data);
+    if (api == nullptr) return allocate_numpy(row, rank, shape, data);
+    const bool is_owned = !gpu && is_of_torch(*api) && torch_empty_strided() != nullptr;
+    return is_owned ? allocate_torch(*api, row, rank, shape, data)
+                    : allocate_dlpack(*api, row, rank, shape, gpu, data);
   }
   refuse("output", "this dtype cannot be returned to Python");
 }

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import copy
+import ctypes
 import gc
 import os
 import signal
@@ -71,6 +72,12 @@ def alarm() -> Iterator[Callable[[float], None]]:
 
 
 # ---- inputs ----
+class _Pair(ctypes.Structure):
+    """Its buffer has a format of two elements."""
+
+    _fields_ = (("first", ctypes.c_float), ("second", ctypes.c_float))
+
+
 def inputs_that_are_rejected() -> dict[str, Any]:
     x = torch.randn(3, 8)
     frozen = np.ones((3, 8), dtype=[("a", "f4")])
@@ -90,6 +97,9 @@ def inputs_that_are_rejected() -> dict[str, Any]:
         "nested": torch.nested.nested_tensor([x]),
         "big endian": x.numpy().astype(">f4"),
         "structure": frozen,
+        "floats in pairs": np.zeros((3, 8), dtype=[("a", "f4"), ("b", "f4")]),
+        "a buffer of pairs": (_Pair * 8)(),
+        "an empty structure": np.zeros((3, 8), dtype=[]),
         "objects": np.array([[None] * 8]),
         "dates": np.zeros((3, 8), "M8[s]"),
         "long double": np.zeros((3, 8), np.longdouble),

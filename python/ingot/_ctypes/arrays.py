@@ -104,10 +104,22 @@ def _view_tensor(api: dlpack.ExchangeApi, value: Any, tensor: Tensor, what: str)
         refuse(what, "the tensor is neither in host memory nor on a GPU; call .cpu() first")
     dtype = _OF_DLPACK.get((header.code, header.bits), 0) if header.lanes == 1 else 0
     if dtype == 0:
-        refuse(what, "this dtype is not supported")
+        _refuse_dtype(value, "without a name", what)
     tensor.data, tensor.dtype, tensor.rank = header.data, dtype, header.ndim
     tensor.shape, tensor.strides, tensor.byte_offset = header.shape, header.strides, header.byte_offset
     return value  # shape and strides are its own
+
+
+def _refuse_dtype(value: Any, form: str, what: str) -> NoReturn:
+    """Names the dtype as the object itself does, with its byte order: ">f4"; or by the format of its buffer."""
+    name = str(getattr(value, "dtype", form))
+    is_swapped = name.startswith((">", "!"))
+    advice = (
+        "its bytes are in big-endian order; pass array.astype(array.dtype.newbyteorder('='))"
+        if is_swapped
+        else ""
+    )
+    refuse(what, f"the dtype {name} is not supported", advice=advice)
 
 
 def _view_array(value: Any, tensor: Tensor, what: str) -> tuple:
@@ -115,8 +127,7 @@ def _view_array(value: Any, tensor: Tensor, what: str) -> tuple:
     array = value if isinstance(value, np.ndarray) else np.asarray(_buffer_of(value, what))
     dtype = _OF_NUMPY.get(array.dtype, 0)
     if dtype == 0:
-        _buffer_of(value, what)
-        refuse(what, "this dtype or rank is not supported")
+        _refuse_dtype(value, _buffer_of(value, what).format, what)
     rank = array.ndim
     sizes = (c_int64 * rank)(*array.shape)
     tensor.dtype, tensor.rank, tensor.shape = dtype, rank, ctypes.addressof(sizes)
