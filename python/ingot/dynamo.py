@@ -14,6 +14,7 @@ from torch.utils import _pytree
 
 from ingot import compat, composites, one_program
 from ingot.capture import Capture, Input, Output, decompositions, is_known
+from ingot.carried_sizes import trust_guards
 from ingot.dtypes import refuse_dtypes, refuse_mixed_dtypes
 from ingot.engine import Engine
 from ingot.errors import UnsupportedError, UserError, kind_of, require
@@ -87,6 +88,7 @@ def _compile(
     guards = [text for guarded in (program, original) if guarded is not None for text in guard_texts(guarded)]
     if settings.one_program:
         guards = one_program.guards_of_all(graph, guards)
+    trust_guards(graph, guards)
 
     def prepare(capture: Capture) -> None:
         spec = program.call_spec

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 import torch
 from torch.fx import GraphModule, Node
 
-from ingot import _core, devices, one_program, ranks, refusals
+from ingot import _core, carried_sizes, devices, one_program, ranks, refusals
 from ingot.capture import Capture, Input, Output, target_name
 from ingot.conditions import Conditions
 from ingot.errors import InternalError, UnsupportedError
@@ -85,11 +85,13 @@ def compile_graph(
     while True:
         capture = Capture(f"torch {torch.__version__}", groups=settings.groups)
         capture.graph(module, inputs, outputs)
+        carried = carried_sizes.carried(module)
+        carried_sizes.declare(capture, carried)
         prepare(capture)
         for name in unified.constants:
             capture.builder.other_name(name, "")
         capture.builder.check_options(settings.compiler)
-        in_parts = _complete(refused, module, outputs, capture, settings)
+        in_parts = _complete(refused, module, outputs, capture, settings, bool(carried))
         if refused and settings.require_full_compilation:
             raise refusals.full_compilation_error(refused)
         try:
@@ -112,13 +114,18 @@ def mutated_names(outputs: Sequence[Output]) -> set[str | None]:
 
 
 def _complete(
-    refused: Refused, module: GraphModule, outputs: Sequence[Output], capture: Capture, settings: Settings
-) -> bool:
-    """Adds the unsupported nodes that are known before a build; returns whether the graph has to be split."""
+    refused: Refused, module: GraphModule, outputs: Sequence[Output], capture: Capture, settings: Settings,
+    reads_integers: bool,
+) -> bool:  # fmt: skip
+    """Adds the unsupported nodes that are known before a build; returns whether the graph has to be split, as one has that reads
+    integers of a call."""
     refused |= refusals.by_importer(capture, settings.compiler)
-    refused |= refusals.by_guards(capture, refused)
+    if not reads_integers:  # else the module checks the guards
+        refused |= refusals.by_guards(capture, refused)
     refused |= refusals.viewed_by_refused(refused)
-    in_parts = bool(refused) or returns_numbers(module) or refusals.writes_strided(module, outputs)
+    in_parts = (
+        reads_integers or bool(refused) or returns_numbers(module) or refusals.writes_strided(module, outputs)
+    )
     if in_parts:
         refused |= refusals.by_writes(module, refused)
     return in_parts
@@ -141,6 +148,7 @@ def _reason_of_place(node: Node) -> str:
 
 
 def _reported(
+    place: Place,
     nodes: Sequence[Node],
     refused: Refused,
     slow: Mapping[Node, Slowness] | None = None,
@@ -152,7 +160,7 @@ def _reported(
         if target_name(node.target) == "_operator.getitem" or keeps_order(node):
             continue  # not a call of the model: selects one of several results, or lays one out as in eager
         source = line_of(node)
-        reason = refused.get(node) or (_reason_of_place(node) if refused else "")
+        reason = refused.get(node) or (_reason_of_place(node) if place is Place.TORCH else "")
         slowness = str(slow[node]) if slow and node in slow else ""
         precision = (precisions or {}).get(node.name, "")
         code = refusals.code_of(reason)
@@ -183,7 +191,7 @@ def _whole(
     if settings.measures:
         times = measure(module, inputs, built.runner)
         engine.reset_states()
-    nodes = _reported(capture.nodes, {}, slow, precisions_of(made), backends_of(made))
+    nodes = _reported(Place.ENGINE, capture.nodes, {}, slow, precisions_of(made), backends_of(made))
     report = Report([_timed_segment(Place.ENGINE, nodes, times)], [engine], builds=[made])
     compiled = Compiled(built.runner, report, [engine])
     compiled.staged = _staged([built.staged], settings)
@@ -243,9 +251,10 @@ def _place(
     """Replaces a part by its engine, if one can be built, and reports what runs there."""
     nodes, segments = call.part.nodes, compiled.report.segments
     if call.part.place is Place.TORCH:
-        if reported := _reported(nodes, refused):
+        if reported := _reported(Place.TORCH, nodes, refused):
             segments.append(Segment(Place.TORCH.value, reported))
         return
+    carried_sizes.carry(compiled.graph, call)
     try:
         built = builder.build(call, given)
     except (UnsupportedError, InternalError) as error:
@@ -253,7 +262,7 @@ def _place(
         if builder.settings.require_full_compilation or is_own:
             raise  # only that node joins torch
         reasons = dict.fromkeys(nodes, refusals.reason_of(error))
-        segments.append(Segment(Place.TORCH.value, _reported(nodes, reasons)))
+        segments.append(Segment(Place.TORCH.value, _reported(Place.TORCH, nodes, reasons)))
         return
     setattr(compiled.graph, str(call.node.target), built)
     compiled.engines.append(built.engine)
@@ -261,4 +270,6 @@ def _place(
     compiled.report.builds.append(built.build)
     compiled.conditions.add(built.engine, built.names)
     slow = {node: built.slow[node.name] for node in nodes if node.name in built.slow}
-    segments.append(_timed_segment(Place.ENGINE, _reported(nodes, {}, slow, built.precisions), built.times))
+    segments.append(
+        _timed_segment(Place.ENGINE, _reported(Place.ENGINE, nodes, {}, slow, built.precisions), built.times)
+    )

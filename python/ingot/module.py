@@ -199,8 +199,15 @@ class CompiledModule(torch.nn.Module):
     @property
     def engine(self) -> Engine:
         if self._whole is None:
+            conditions, fallbacks = self.compiled.conditions, self.report.fallbacks
+            numbers = conditions.number_names if conditions is not None and not fallbacks else []
+            cause = (
+                f"calls choose the integer {numbers[0]}"
+                if numbers
+                else f"torch runs {len(fallbacks)} of its nodes"
+            )
             raise UnsupportedError(
-                f"the program is not a single engine: torch runs {len(self.report.fallbacks)} of its nodes",
+                f"the program is not a single engine: {cause}",
                 code="INGOT-N002",
                 advice="print ingot.report(module), or build with require_full_compilation=True for the reasons",
             )

@@ -14,6 +14,7 @@ from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 
 from ingot import _core, compat, composites
 from ingot.capture import Input, Output, decompositions, is_imported, target_name
+from ingot.carried_sizes import guard_signs
 from ingot.effects import take_tokens
 from ingot.equal_sizes import unify
 from ingot.errors import Error, UnsupportedError, UserError, first_line
@@ -156,6 +157,7 @@ def _lower(
     views = take_views(graph, mutations)
     orders = keep_orders(graph, mutations)
     unify(graph)
+    guard_signs(graph)
     inputs, outputs = _describe(graph, values, mutations)
     call: Callable[[list], list] = _Lowered(graph, inputs, outputs, settings, reports)
     if orders:

@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Integers that an engine does not find among the sizes of its tensors: an empty tensor of that size carries each to it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+import torch
+from torch.fx import GraphModule, Node
+
+from ingot import compat
+from ingot.capture import DTYPES, Capture
+from ingot.kinds import InputRole, ValueKind
+from ingot.partition import PartCall, asserts_number, is_number
+
+_CARRIES = "ingot_carries"  # of a node that is a carrier: the symbol
+_IS_SIZE = "ingot_is_size"  # of an integer argument that cannot be negative
+
+_NOT_NEGATIVE = re.compile(r"L\['(\w+)'\] (?:>=|>) \d+|\d+ (?:<=|<) L\['(\w+)'\]")
+
+
+def guard_signs(module: GraphModule) -> None:
+    """Of a graph of torch.compile: makes torch guard that the integers which engines need are not negative, as they are now."""
+    for node in _unbound(module).values():
+        value = node.meta["val"]
+        is_known = value.node.expr in compat.sizes_seen(value.node.shape_env)
+        node.meta[_IS_SIZE] = _is_in_range(value) or (is_known and bool(value >= 0))
+
+
+def trust_guards(module: GraphModule, guards: Iterable[str]) -> None:
+    """Of a program of torch.export: the same where its guards say so, which calls are checked for. The range that torch notes
+    for an integer is that of a size, whatever its sign is in calls."""
+    found = [match for guard in guards if (match := _NOT_NEGATIVE.fullmatch(guard.split("  #")[0].strip()))]
+    names = {match[1] or match[2] for match in found}
+    for node in _unbound(module).values():
+        node.meta[_IS_SIZE] = node.name in names
+
+
+def carried(module: GraphModule) -> list[str]:
+    """The symbols of integer arguments that calls of a graph read and that no tensor argument has as a size."""
+    return [symbol for symbol, node in _unbound(module).items() if node.meta.get(_IS_SIZE, False)]
+
+
+def _unbound(module: GraphModule) -> dict[str, Node]:
+    bound = _bound(module)
+    found = {_symbol_of(node): node for node in _placeholders(module) if _is_read(node)}
+    return {symbol: node for symbol, node in found.items() if symbol and symbol not in bound}
+
+
+def declare(capture: Capture, symbols: Iterable[str]) -> None:
+    """Says that engines of a captured graph's parts get these symbols."""
+    for symbol in symbols:
+        identifier = capture.builder.value(
+            f"{symbol}_carrier", ValueKind.TENSOR, DTYPES[torch.float32], [symbol, "0"], None
+        )
+        capture.builder.input(identifier, InputRole.USER, f"{symbol}_carrier", None, [])
+
+
+def carry(whole: GraphModule, call: PartCall) -> None:
+    """Gives a part the symbols that its nodes use and its tensors do not have, as far as the graph around it has their values."""
+    missing = _used(call.graph) - _bound(call.graph)
+    if not missing:
+        return
+    known = _known_before(whole, call.node)
+    placeholders = _placeholders(call.graph)
+    for symbol in sorted(missing & known.keys()):
+        carrier = _carrier(whole, symbol, known[symbol], call.graph)
+        with (
+            call.graph.graph.inserting_after(placeholders[-1])
+            if placeholders
+            else call.graph.graph.inserting_before()
+        ):
+            placeholders.append(call.graph.graph.placeholder(carrier.name))
+        placeholders[-1].meta["val"] = carrier.meta["val"]
+        call.node.args = (*call.node.args, carrier)
+    call.graph.recompile()
+
+
+def _placeholders(module: GraphModule) -> list[Node]:
+    return [node for node in module.graph.nodes if node.op == "placeholder"]
+
+
+def _symbol_of(node: Node) -> str:
+    """The symbol that a node is the value of; "" if it is none."""
+    value = node.meta.get("val")
+    return str(value.node.expr) if isinstance(value, torch.SymInt) and value.node.expr.is_Symbol else ""
+
+
+def _is_size(node: Node) -> bool:
+    """Whether an integer cannot be negative."""
+    if node.op == "placeholder":
+        return bool(node.meta.get(_IS_SIZE, False))
+    return _is_in_range(node.meta["val"])
+
+
+def _is_in_range(value: torch.SymInt) -> bool:
+    return bool(value.node.shape_env.bound_sympy(value.node.expr).lower >= 0)
+
+
+def _is_read(node: Node) -> bool:
+    """Whether a call that does not compute a number reads the number, or one that follows from it."""
+    return any(
+        _is_read(user) if is_number(user) else user.op == "call_function" and not asserts_number(user)
+        for user in node.users
+    )
+
+
+def _values(node: Node) -> list:
+    value = node.meta.get("val")
+    return list(value) if isinstance(value, (tuple, list)) else [value]
+
+
+def _bound(module: GraphModule) -> set[str]:
+    shapes = [
+        value.shape
+        for node in _placeholders(module)
+        for value in _values(node)
+        if isinstance(value, torch.Tensor)
+    ]
+    sizes = [size for shape in shapes for size in shape if isinstance(size, torch.SymInt)]
+    return {str(size.node.expr) for size in sizes if size.node.expr.is_Symbol}
+
+
+def _used(module: GraphModule) -> set[str]:
+    used: set[str] = set()
+    for node in module.graph.nodes:
+        for value in _values(node):
+            sizes = value.shape if isinstance(value, torch.Tensor) else [value]
+            expressions = [
+                size.node.expr for size in sizes if isinstance(size, (torch.SymInt, torch.SymFloat))
+            ]
+            used |= {str(symbol) for expression in expressions for symbol in expression.free_symbols}
+    return used
+
+
+def _known_before(whole: GraphModule, call: Node) -> dict[str, Node]:
+    known: dict[str, Node] = {}
+    for node in whole.graph.nodes:
+        if node is call:
+            break
+        if (name := _symbol_of(node)) and _is_size(node):
+            known.setdefault(name, node)
+    return known
+
+
+def _fake_mode(*modules: GraphModule) -> Any:
+    values = [value for module in modules for node in module.graph.nodes for value in _values(node)]
+    return next(mode for value in values if (mode := getattr(value, "fake_mode", None)) is not None)
+
+
+def _carrier(whole: GraphModule, symbol: str, number: Node, reader: GraphModule) -> Node:
+    """The call that makes the tensor, one per symbol."""
+    for node in whole.graph.nodes:
+        if node.meta.get(_CARRIES) == symbol:
+            return node
+    after = _placeholders(whole)[-1] if number.op == "placeholder" else number
+    with whole.graph.inserting_after(after):
+        node = whole.graph.call_function(
+            torch.ops.aten.empty.memory_format, ([number, 0],), {"dtype": torch.float32}
+        )
+    size = number.meta["val"]
+    with compat.without_guards(size.node.shape_env), _fake_mode(whole, reader):
+        node.meta["val"] = torch.empty((size, 0), dtype=torch.float32)
+    node.meta[_CARRIES] = symbol
+    return node
