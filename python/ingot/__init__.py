@@ -19,6 +19,7 @@ from ingot.binding import core as _core  # before the others, which take it from
 from ingot.engine import Engine, Port
 from ingot.errors import DeviceError, Error, InternalError, UnsupportedError, UserError
 from ingot.errors import require as _require
+from ingot.peer_names import missing as _missing
 from ingot.session import Session, cache_flush, cache_stats
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ def __dir__() -> list[str]:
 
 def __getattr__(name: str) -> Any:
     if name not in _LAZY:
-        raise AttributeError(f"module 'ingot' has no attribute {name!r}")
+        raise _missing("ingot", name)
     if name in _COMPILING and not _HAS_COMPILER:
         found = _core.fail_without_compiler
     else:

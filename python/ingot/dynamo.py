@@ -24,6 +24,7 @@ from ingot.guards import guard_texts
 from ingot.inputs import profiles
 from ingot.kinds import InputRole, OutputRole
 from ingot.module import CompiledModule, argument_names, with_tuples
+from ingot.peer_names import missing
 from ingot.peer_options import without_peer_options
 from ingot.refitting import refit_module_weights as refit_module_weights
 from ingot.rewriting import rewritten, with_selects
@@ -155,7 +156,7 @@ def __getattr__(name: str) -> Any:
 
         return front.trace
     if name not in _CROSS_COMPILING:
-        raise AttributeError(f"module 'ingot.dynamo' has no attribute {name!r}")
+        raise missing("ingot.dynamo", name)
     from ingot import cross_compiling
 
     return getattr(cross_compiling, _CROSS_COMPILING[name])

@@ -23,6 +23,7 @@ class Input:
     a minimum of 0 counts as 1.
 
     name: the parameter of the model's forward that it is for; by default inputs go by position.
+    format: Torch-TensorRT's; contiguous alone, since calls take tensors of any layout.
     """
 
     def __init__(
@@ -34,6 +35,7 @@ class Input:
         max_shape: Sequence[int] | None = None,
         dtype: torch.dtype = torch.float32,
         name: str = "",
+        format: torch.memory_format = torch.contiguous_format,
     ) -> None:
         if shape is not None:
             if any(each is not None for each in (min_shape, opt_shape, max_shape)):
@@ -53,6 +55,12 @@ class Input:
             )
         if not isinstance(name, str):
             raise UserError(f"the name of an Input must be a text, not {name!r}", code="INGOT-U006")
+        if format is not torch.contiguous_format:
+            raise UserError(
+                f"the format of an Input cannot be {format!r}: calls take tensors of any layout",
+                code="INGOT-U006",
+                advice="leave it out; the compiler chooses the layouts inside of an engine",
+            )
         self.dtype = dtype
         self.name = name
         ordered = zip(self.min_shape, self.opt_shape, self.max_shape, strict=False)
@@ -62,6 +70,13 @@ class Input:
                 f"min_shape {self.min_shape} <= opt_shape {self.opt_shape} <= max_shape {self.max_shape} does not hold",
                 code="INGOT-U006",
             )
+
+    @staticmethod
+    def from_tensor(tensor: torch.Tensor) -> Input:
+        """With the fixed sizes and the dtype of a tensor."""
+        if not isinstance(tensor, torch.Tensor):
+            raise UserError(f"Input.from_tensor takes a tensor, not {kind_of(tensor)}", code="INGOT-U006")
+        return Input(tuple(tensor.shape), dtype=tensor.dtype)
 
     @property
     def is_dynamic(self) -> bool:

@@ -50,6 +50,10 @@ class LoadedModule(CompiledModule):
         self.holds_state = state is not None
         self._values = dict(state or {})
 
+    def module(self) -> LoadedModule:
+        """Itself: what torch.export.load returns has a module, and a program that calls it takes both."""
+        return self
+
     def _save_to_state_dict(self, destination: dict[str, Any], prefix: str, keep_vars: bool) -> None:
         if self.holds_state:
             super()._save_to_state_dict(destination, prefix, keep_vars)

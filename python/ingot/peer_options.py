@@ -31,6 +31,8 @@ def _only(why: str, advice: str, *accepted: Any) -> PeerOption:
 
 
 _MEMORY = PeerOption("weights are mapped from the file and shared, and builds need no copy on the device")
+_F64 = PeerOption("f64 runs as f64, and i64 as i64")
+_BATCH = PeerOption("ingot.Input gives the range of each size")
 _DLA = PeerOption("there is no DLA")
 _AUTOCAST = PeerOption("it tunes enable_autocast, which is enabled_precisions here")
 _TILES = PeerOption("tiles are tactics, which optimization levels 4 and 5 time")
@@ -42,6 +44,16 @@ PEER_OPTIONS: dict[str, PeerOption] = {
     "enable_experimental_decompositions": PeerOption("torch's tables decompose what has no converter"),
     "assume_dynamic_shape_support": PeerOption("every operator takes symbolic sizes"),
     "use_fp32_acc": PeerOption("products accumulate in fp32 or better"),
+    "disable_tf32": PeerOption('f32 is not rounded to TF32, unless numerics is "fast"'),
+    "truncate_double": _F64,
+    "truncate_long_and_double": _F64,
+    "refit": PeerOption("every engine can be refitted, unless immutable_weights is set"),
+    "allow_shape_tensors": PeerOption("a tensor that holds sizes is an input like others"),
+    "verbose_log": PeerOption('logging.getLogger("ingot").setLevel decides what is logged'),
+    "max_workspace_size": _MEMORY,
+    "explicit_batch_dimension": _BATCH,
+    "dynamic_batch": _BATCH,
+    "max_batch_size": _BATCH,
     "use_explicit_typing": PeerOption("the dtypes of the model decide, unless enabled_precisions allows others"),
     "make_refittable": PeerOption("every engine can be refitted, unless immutable_weights is set"),
     "use_python_runtime": PeerOption("the runtime is C++"),
@@ -68,8 +80,8 @@ PEER_OPTIONS: dict[str, PeerOption] = {
     "enable_autocast": _only("f32 stays f32", "enabled_precisions={torch.float32, torch.float16} lets products be narrower"),
     "autocast_excluded_nodes": _only("nothing is excluded", "keep_precision names nodes, with * and ?"),
     "autocast_excluded_ops": _only("nothing is excluded", "keep_precision names nodes, with * and ?"),
-    "disable_tf32": _only("f32 is not rounded to TF32", 'numerics="fast" rounds to TF32 on GPUs', True),
-    "truncate_double": _only("f64 runs as f64", "convert the model: model.float()"),
+    "min_acc_module_size": _only("its name is min_block_size", "min_block_size=1"),
+    "lower_precision": _only("its name is enabled_precisions", "enabled_precisions={torch.float16}"),
     "attn_bias_is_causal": _only("a bias is added as it is", "pass is_causal=True in the model"),
     "sparse_weights": _only("weights are dense", "leave it out: there are no kernels for 2:4 sparsity"),
     "engine_capability": _only("there is one kind of engine", "leave it out: there are no engines for DLA or safety"),

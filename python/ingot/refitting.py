@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from ingot import _core, ranks
 from ingot.errors import UserError, kind_of
 from ingot.paths import path_text, shown
+from ingot.peer_names import REFIT, pass_over
 
 if TYPE_CHECKING:
     import torch
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from ingot.module import CompiledModule
 
 _FEW_BYTES = 1 << 20  # not worth a thread
+_NOT_GIVEN = object()
 _ARCHIVE = b"PK"  # how a .pt2 begins
 
 
@@ -104,10 +106,12 @@ def refit_core(
 
 def refit_module_weights(
     compiled_module: Any,
-    new_weights: Any,
+    new_weights: Any = _NOT_GIVEN,
     *,
     in_place: bool = False,
     partial: bool = False,
+    new_weight_module: Any = _NOT_GIVEN,
+    **others: Any,
 ) -> Any:
     """A copy of a compiled module, or of an engine, with new weights; the module that was passed with `in_place`.
 
@@ -116,7 +120,12 @@ def refit_module_weights(
     partial: weights without a new value keep theirs; otherwise UserError for a missing one.
     The result is what a compilation with these weights returns. UserError, without any change, for names that the model never had,
     other shapes and dtypes, another program, and new values of what is part of an engine: integer tensors and initial states.
+    new_weight_module: Torch-TensorRT's name of new_weights; its other arguments have nothing to do, and are accepted with a notice.
     """
+    pass_over("refit_module_weights", others, REFIT)
+    if (new_weights is _NOT_GIVEN) == (new_weight_module is _NOT_GIVEN):
+        raise TypeError("refit_module_weights() takes new weights once: new_weights, or new_weight_module")
+    new_weights = new_weight_module if new_weights is _NOT_GIVEN else new_weights
     from ingot.engine import Engine
 
     target = compiled_module

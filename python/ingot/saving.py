@@ -21,6 +21,7 @@ from ingot.inputs import shape_tree
 from ingot.loading import RECORD, module_of
 from ingot.module import CompiledModule, mutated_names, positional_names, with_tuples
 from ingot.paths import path_text, shown
+from ingot.peer_names import SAVE, pass_over
 from ingot.running import PartEngine
 from ingot.scripting import as_script
 from ingot.slots import signature_of, tensor_positions
@@ -34,6 +35,7 @@ def save(
     output_format: str = "exported_program",
     *,
     state_dict: bool = False,
+    **others: Any,
 ) -> None:
     """Writes a compiled module.
 
@@ -42,7 +44,9 @@ def save(
     "engine" writes an engine file that needs no torch (whole programs only).
     state_dict: the .pt2 also holds the model's weights as they are now, for the `state_dict()` of what `ingot.load` returns.
     Engines hold weights in prepared form, so the file is about twice as large.
+    others: arguments of Torch-TensorRT that have nothing to do here, such as `inputs` and `retrace`, are accepted with a notice.
     """
+    pass_over("save", others, SAVE)
     if not isinstance(output_format, str) or output_format not in _FORMATS:
         raise UserError(
             f"output_format must be one of {', '.join(_FORMATS)}, not {quoted(output_format)}",

@@ -11,6 +11,7 @@ import torch
 
 from ingot import front
 from ingot.module import CompiledModule
+from ingot.peer_names import missing
 
 
 def compile(
@@ -31,3 +32,7 @@ def compile(
     dynamic size, attributes that calls change and that are not tensors.
     """
     return front.compile(model, "ts", inputs, arg_inputs=arg_inputs, kwarg_inputs=kwarg_inputs, **options)
+
+
+def __getattr__(name: str) -> Any:
+    raise missing("ingot.ts", name)
