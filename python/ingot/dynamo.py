@@ -16,6 +16,7 @@ from ingot import compat, composites, one_program
 from ingot.capture import Capture, Input, Output, decompositions, is_known
 from ingot.carried_sizes import trust_guards
 from ingot.dtypes import refuse_dtypes, refuse_mixed_dtypes
+from ingot.effects import without_tokens
 from ingot.engine import Engine
 from ingot.errors import UnsupportedError, UserError, kind_of, require
 from ingot.fastest import compile_graph
@@ -183,7 +184,7 @@ def functional(program: ExportedProgram) -> ExportedProgram:
             composites.writes_as_copies(),
             composites.traced_least_squares(),
         ):
-            return with_selects(program).run_decompositions(decompositions())
+            return without_tokens(with_selects(program).run_decompositions(decompositions())) or program
     except Exception:  # torch 2.13: mutated constants that alias buffers, writes into tensors sized by data
         return program  # the importer reads the training dialect; what it lacks runs in torch
 

@@ -7,6 +7,8 @@ import operator
 from typing import Any
 
 import torch
+from torch.export import ExportedProgram
+from torch.export.graph_signature import InputKind, OutputKind
 from torch.fx import GraphModule, Node
 
 from ingot.capture import target_name
@@ -32,6 +34,19 @@ def take_tokens(module: GraphModule) -> int:
         module.graph.erase_node(token)
     module.recompile()
     return count
+
+
+def without_tokens(program: ExportedProgram) -> ExportedProgram | None:
+    """A program without tokens among its inputs and outputs; None if a wrapped call is not of an ATen operator."""
+    signature = program.graph_signature
+    inputs = [spec for spec in signature.input_specs if spec.kind is not InputKind.TOKEN]
+    if len(inputs) == len(signature.input_specs):
+        return program
+    if take_tokens(program.graph_module) == 0:
+        return None
+    signature.input_specs[:] = inputs
+    signature.output_specs[:] = [spec for spec in signature.output_specs if spec.kind is not OutputKind.TOKEN]
+    return program
 
 
 def _token_of(wrapper: Node) -> Node:
