@@ -191,8 +191,10 @@ def keep_composites(is_known: Callable[[Any], bool]) -> Iterator[None]:
     new_rules = {operator: rule for operator, rule in rules.items() if operator not in all_rules}
     try:
         for operator, added in kernels.items():
-            kept = _unless_distributed(operator, added[_COMPOSITE])
-            _set_kernels(operator, added | saved[operator] | {_COMPOSITE: kept})
+            kept = added | saved[operator] | {_COMPOSITE: _unless_distributed(operator, added[_COMPOSITE])}
+            if _consists_of_narrowed_calls(operator):
+                kept = {key: _unless_narrowed(operator, kernel) for key, kernel in kept.items()}
+            _set_kernels(operator, kept)
         all_rules.update(new_rules)
         yield
     finally:
@@ -212,6 +214,30 @@ def _unless_distributed(operator: Any, keep: Callable) -> Callable:
     def run(*arguments: Any, **named: Any) -> Any:
         sharded = getattr(sys.modules.get("torch.distributed.tensor"), "DTensor", None)
         if sharded and any(isinstance(value, sharded) for value in tree_leaves((arguments, named))):
+            return operator._op_dk(_COMPOSITE, *arguments, **named)
+        return keep(*arguments, **named)
+
+    return run
+
+
+_SAME_UNDER_AUTOCAST = ("norm", "softmax", "rrelu")
+
+
+def _consists_of_narrowed_calls(operator: Any) -> bool:
+    """Whether torch.autocast chooses dtypes for the calls that the composite consists of, and not for itself."""
+    if any(name in operator.name() for name in _SAME_UNDER_AUTOCAST):
+        return False
+    return not torch._C._dispatch_has_kernel_for_dispatch_key(operator.name(), "AutocastCPU")
+
+
+@functools.cache
+def _unless_narrowed(operator: Any, keep: Any) -> Any:
+    if not callable(keep):
+        return keep  # a name of another key's kernel
+
+    def run(*arguments: Any, **named: Any) -> Any:
+        tensors = (value for value in tree_leaves((arguments, named)) if isinstance(value, torch.Tensor))
+        if any(torch.is_autocast_enabled(tensor.device.type) for tensor in tensors):
             return operator._op_dk(_COMPOSITE, *arguments, **named)
         return keep(*arguments, **named)
 
