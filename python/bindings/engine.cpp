@@ -10,6 +10,9 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
+#include <vector>
+
 namespace ingot::python {
 namespace {
 
@@ -175,6 +178,14 @@ nb::list run(Session& session, const nb::sequence& inputs) {
   return handles.empty() ? session.run(handles, tensor_of_torch()) : session.run(handles, handles[0]);
 }
 
+// What `rebuild` makes of the outputs, for tensors of torch; NotImplemented if an argument is something else.
+nb::object call(Session& session, const nb::tuple& arguments, const nb::callable& rebuild) {
+  std::vector<nb::handle> handles(arguments.size());
+  std::ranges::copy(arguments, handles.begin());
+  if (!std::ranges::all_of(handles, &has_exchange_api)) return nb::borrow(Py_NotImplemented);
+  return rebuild(session.run(handles, handles[0]));
+}
+
 nb::dict memory(Session& session) {
   const ingot_memory memory = session.memory();
   nb::dict result;
@@ -290,6 +301,7 @@ void bind_engine(nb::module_& module) {
       .def("refits", &Session::refits)
       .def("knows_tensor", &knows_tensor, nb::arg("name"))
       .def("run", &run, nb::arg("inputs"))
+      .def("call", &call, nb::arg("arguments"), nb::arg("rebuild"))
       .def("group_names", &group_names)
       .def("groups", &groups_of)
       .def("set_groups", &set_groups, nb::arg("groups"))

@@ -189,17 +189,21 @@ nb::object allocate_dlpack(const ExchangeApi& api, const DTypeRow& row, int32_t 
   return nb::steal(static_cast<PyObject*>(object));
 }
 
-// How torch makes a tensor for the code of its own compiler: dense on the CPU, past its dispatcher. Memory
-// that comes by DLPack could not be resized. Null where this version of torch has no such function.
-PyObject* torch_empty_strided() {
-  static PyObject* const function = [] {
-    nb::object found = nb::steal(PyImport_GetModule(nb::str("torch._C").ptr()));
-    for (const char* name : {"_dynamo", "guards", "_empty_strided_cpu"})
-      found = found.is_valid() ? nb::getattr(found, name, nb::object()) : nb::object();
-    PyErr_Clear();
-    return found.release().ptr();
-  }();
-  return function;
+PyObject* find_in_torch(const char* function) {
+  nb::object found = nb::steal(PyImport_GetModule(nb::str("torch._C").ptr()));
+  for (const char* name : {"_dynamo", "guards", function})
+    found = found.is_valid() ? nb::getattr(found, name, nb::object()) : nb::object();
+  PyErr_Clear();
+  return found.release().ptr();
+}
+
+// How torch makes a tensor for the code of its own compiler: dense on the CPU or on its current GPU, past its
+// dispatcher. Memory that comes by DLPack could not be resized, and takes twice as long. Null where this
+// version of torch has no such function.
+PyObject* torch_empty_strided(bool on_gpu) {
+  static PyObject* const for_cpu = find_in_torch("_empty_strided_cpu");
+  static PyObject* const for_gpu = find_in_torch("_empty_strided_cuda");
+  return on_gpu ? for_gpu : for_cpu;
 }
 
 bool is_of_torch(const ExchangeApi& api) {
@@ -219,8 +223,9 @@ PyObject* torch_dtype(const DTypeRow& row) {
   return dtype;
 }
 
+// Null if torch's current GPU is another one than `gpu`.
 nb::object allocate_torch(const ExchangeApi& api, const DTypeRow& row, int32_t rank, const int64_t* shape,
-                          void** data) {
+                          std::optional<int32_t> gpu, void** data) {
   const nb::object sizes = nb::steal(PyTuple_New(rank)), strides = nb::steal(PyTuple_New(rank));
   int64_t stride = 1;
   for (int32_t i = rank; i-- > 0;) {
@@ -229,11 +234,12 @@ nb::object allocate_torch(const ExchangeApi& api, const DTypeRow& row, int32_t r
     stride *= std::max<int64_t>(shape[i], 1);
   }
   PyObject* const arguments[] = {sizes.ptr(), strides.ptr(), torch_dtype(row)};
-  nb::object tensor =
-      nb::steal(PyObject_Vectorcall(torch_empty_strided(), arguments, std::size(arguments), nullptr));
+  nb::object tensor = nb::steal(
+      PyObject_Vectorcall(torch_empty_strided(gpu.has_value()), arguments, std::size(arguments), nullptr));
   if (!tensor.is_valid()) throw nb::python_error();
   dlpack::TensorHeader header{};
   if (api.view_object(tensor.ptr(), &header) != 0) throw nb::python_error();
+  if (gpu && header.device.id != *gpu) return {};
   *data = static_cast<std::byte*>(header.data) + header.byte_offset;
   return tensor;
 }
@@ -257,6 +263,8 @@ size_t element_bytes(int32_t dtype) {
   }
   return 1;
 }
+
+bool has_exchange_api(nb::handle object) { return exchange_api(Py_TYPE(object.ptr())) != nullptr; }
 
 void view_array(nb::handle object, ArrayView& view, const char* what) {
   if (const ExchangeApi* api = exchange_api(Py_TYPE(object.ptr()))) {
@@ -332,9 +340,10 @@ nb::object allocate_array(nb::handle like, int32_t dtype, int32_t rank, const in
     if (row.dtype != dtype) continue;
     const ExchangeApi* api = like.is_valid() ? exchange_api(Py_TYPE(like.ptr())) : nullptr;
     if (api == nullptr) return allocate_numpy(row, rank, shape, data);
-    const bool is_owned = !gpu && is_of_torch(*api) && torch_empty_strided() != nullptr;
-    return is_owned ? allocate_torch(*api, row, rank, shape, data)
-                    : allocate_dlpack(*api, row, rank, shape, gpu, data);
+    nb::object tensor;
+    if (is_of_torch(*api) && torch_empty_strided(gpu.has_value()) != nullptr)
+      tensor = allocate_torch(*api, row, rank, shape, gpu, data);
+    return tensor.is_valid() ? tensor : allocate_dlpack(*api, row, rank, shape, gpu, data);
   }
   refuse("output", "this dtype cannot be returned to Python");
 }

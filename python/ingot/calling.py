@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import math
+import operator
 import sys
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
@@ -188,12 +189,18 @@ def unflattener(text: str) -> Callable[[list], Any]:
     if tree is None:
         return lambda leaves: leaves[0] if len(leaves) == 1 else tuple(leaves)
     if is_leaf(tree):
-        return lambda leaves: leaves[0]
+        return operator.itemgetter(0)
+    if _is_tuple_of_leaves(tree):
+        return tuple
     spec = None if _is_plain(tree) else _registered_spec(text)
     if spec is not None:
         pytree = sys.modules["torch.utils._pytree"]
         return lambda leaves: pytree.tree_unflatten(leaves, spec)
     return lambda leaves: _rebuild(tree, iter(leaves))
+
+
+def _is_tuple_of_leaves(tree: Tree) -> bool:
+    return tree[0] == "builtins.tuple" and all(map(is_leaf, tree[2]))
 
 
 def _registered_spec(text: str) -> Any:

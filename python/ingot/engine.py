@@ -57,8 +57,9 @@ class Engine:
         tensors_only = all(slot.is_tensor for slot in self._inputs)
         self._is_direct = tensors_only and calling.is_flat_arguments(self._input_tree)
         self._has_plain_outputs = not all(slot.is_tensor for slot in self._outputs)
+        self._count_of_core = len(self._inputs) if self._is_direct and not self._has_plain_outputs else 0
         self._checked_types: set[type] = set()
-        self._run = core.run
+        self._run, self._call = core.run, core.call
         self._refit = functools.partial(refit_core, core)
         self.origin = signature.origin
         self.target = signature.target
@@ -182,6 +183,10 @@ class Engine:
         return self._core.save_memory()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if len(args) == self._count_of_core > 0 and not kwargs:
+            result = self._call(args, self._unflatten)
+            if result is not NotImplemented:
+                return result
         is_direct = self._is_direct and not kwargs and len(args) == len(self._inputs)
         tensors = args if is_direct else self._tensors(args, kwargs)
         if not self._checked_types.issuperset(map(type, tensors)):
@@ -247,7 +252,7 @@ class Engine:
 
     def go_through(self, run: Callable[[Sequence], list], refit: Callable[..., None]) -> Engine:
         """Calls and refits go through these functions, of a module whose engines change."""
-        self._run, self._refit = run, refit
+        self._run, self._refit, self._count_of_core = run, refit, 0
         return self
 
     def inspect(self) -> dict[str, Any]:

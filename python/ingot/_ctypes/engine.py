@@ -134,6 +134,10 @@ class Engine:
         return lib.engine_gpu(self._handle)
 
     # ---- calls ----
+    def call(self, arguments: tuple, rebuild: Callable[[list], Any]) -> Any:
+        """Without the extension there is no faster way than `run`."""
+        return NotImplemented
+
     def run(self, inputs: Sequence[Any]) -> list:
         """Outputs as arrays of the framework of the first input; without inputs of torch, if it is imported."""
         return self.run_as(inputs, arrays.is_torch(inputs[0]) if len(inputs) > 0 else arrays.has_torch())
