@@ -45,7 +45,17 @@ done
 cd "$work/source"
 export APT_CONFIG=$work/apt.conf
 apt-get update -q >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
-apt-get source -q libsodium libzstd zlib >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
+# The newest version that can be fetched: mirrors list some before they have their files.
+fetch() { # fetch PACKAGE
+  local version
+  while read -r version; do
+    apt-get source -q "$1=$version" >>"$work/log" 2>&1 && return
+    echo "The sources of $1 $version cannot be fetched." >&2
+  done < <(apt-cache showsrc "$1" | sed -n 's/^Version: //p' | sort -V -r -u)
+  cat "$work/log" >&2
+  return 1
+}
+for package in libsodium libzstd zlib; do fetch "$package"; done
 unset APT_CONFIG
 
 rm -rf "$folder"
