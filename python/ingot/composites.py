@@ -220,6 +220,7 @@ def _unless_distributed(operator: Any, keep: Callable) -> Callable:
     return run
 
 
+_NARROWING_DEVICES = {"cpu", "cuda"}  # torch has no answer for "meta"
 _SAME_UNDER_AUTOCAST = ("norm", "softmax", "rrelu")
 
 
@@ -237,7 +238,8 @@ def _unless_narrowed(operator: Any, keep: Any) -> Any:
 
     def run(*arguments: Any, **named: Any) -> Any:
         tensors = (value for value in tree_leaves((arguments, named)) if isinstance(value, torch.Tensor))
-        if any(torch.is_autocast_enabled(tensor.device.type) for tensor in tensors):
+        devices = {tensor.device.type for tensor in tensors} & _NARROWING_DEVICES
+        if any(map(torch.is_autocast_enabled, devices)):
             return operator._op_dk(_COMPOSITE, *arguments, **named)
         return keep(*arguments, **named)
 

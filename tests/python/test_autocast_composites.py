@@ -8,6 +8,7 @@ from collections.abc import Callable
 import ingot
 import pytest
 import torch
+from ingot.torch_backend import backend
 from torch import nn
 
 F = nn.functional
@@ -69,10 +70,34 @@ def test_dtypes_are_those_of_eager(name: str, dtype: torch.dtype, way: str) -> N
     torch.testing.assert_close(found, expected, rtol=5e-2, atol=5e-2)
 
 
-def test_composites_stay_whole_without_autocast() -> None:
+WHOLE: dict[str, tuple[str, Callable[[torch.Tensor], torch.Tensor]]] = {
+    "einsum": ("aten.einsum.default", CASES["einsum, products"]),
+    "group norm": ("aten.group_norm.default", CASES["group norm"]),
+    "interpolation": ("aten.upsample_bilinear2d.vec", CASES["interpolation"]),
+    "reflection": ("aten.pad.default", CASES["reflection"]),
+    "condition": ("aten.where.ScalarOther", lambda x: torch.where(x > 0, x, 2.0)),
+}
+
+
+@pytest.mark.parametrize("name", list(WHOLE))
+@pytest.mark.parametrize("dynamic", [None, True])
+def test_composites_stay_whole_without_autocast(name: str, dynamic: bool | None) -> None:
+    """Also where torch finds their sizes with tensors on the device "meta"."""
     torch.compiler.reset()
-    compiled = torch.compile(CASES["einsum, products"], backend="ingot")
+    operator, function = WHOLE[name]
+    compiled = torch.compile(function, backend="ingot", dynamic=dynamic)
     with torch.no_grad():
         compiled(torch.randn(2, 3, 8, 8))
+    assert ingot.report(compiled).fallbacks == []
     names = [node.op for segment in ingot.report(compiled).segments for node in segment.nodes]
-    assert names == ["aten.einsum.default"]
+    assert operator in names
+
+
+@pytest.mark.parametrize("shape", [(), (3,), (2, 3, 8, 8)])
+def test_references_that_torch_runs_on_meta_tensors_have_composites(shape: tuple[int, ...]) -> None:
+    """Of relu, torch finds the sizes by its reference in Python, which calls `where` of a scalar on the device "meta"."""
+    x = torch.randn(shape)
+    with torch.no_grad():
+        graph = torch.fx.symbolic_trace(lambda x: (x.relu(),))
+        compiled = backend(graph, [x], options={"require_full_compilation": True})
+        assert torch.equal(compiled(x)[0], x.relu())
