@@ -29,17 +29,31 @@ FUNCTION = re.compile(
     re.MULTILINE,
 )
 HEADER = re.compile(r"^inline constexpr [^;(={]*?\b(\w+)(?:\[[^\]]*\])* ?[={]", re.MULTILINE)
+SEVERAL = re.compile(
+    r"^(?:const|static|inline|thread_local)\w*\b[^;(={\n]*?\b\w+(?:\[[^\]]*\])* ?=[^;]*;", re.MULTILINE
+)
+NESTED = re.compile(r"\([^(){}\[\]]*\)|\{[^(){}\[\]]*\}|\[[^(){}\[\]]*\]")
 
 
 def names_of(text: str) -> dict[str, str]:
     """Types, constants and functions (with the types of their parameters) at the outermost level; of aliases what they mean."""
-    found = dict.fromkeys([*TYPE.findall(text), *VARIABLE.findall(text)], "")
+    found = dict.fromkeys([*TYPE.findall(text), *VARIABLE.findall(text), *later_names(text)], "")
     for enumerators in ENUM.findall(text):
         found |= dict.fromkeys(re.findall(r"\b(\w+)(?= =|,|\s*$)", re.sub(r"//[^\n]*", "", enumerators)), "")
     found |= dict(ALIAS.findall(text))
     for name, parameters in FUNCTION.findall(text):
         types = re.sub(r"\b\w+(?=,|$)|\s+", "", re.sub(r" = [^,]*", "", parameters))
         found[f"{name}({types})"] = ""
+    return found
+
+
+def later_names(text: str) -> list[str]:
+    """Of variables that one declaration defines: all but the first."""
+    found = []
+    for declaration in SEVERAL.findall(re.sub(r"//[^\n]*", "", text)):
+        while declaration != (flat := NESTED.sub("", declaration)):
+            declaration = flat
+        found += re.findall(r",\s*(\w+) ?=(?!=)", declaration)
     return found
 
 

@@ -35,6 +35,8 @@ def test_constants_types_and_functions_clash(tmp_path):
     for text, name in [
         ("constexpr int kLimit = 4;", "kLimit"),
         ("constexpr Operand kOperands[] = {{1}};", "kOperands"),
+        ("constexpr int kFew = 4, kLimit = count(1, 2);  // and more", "kLimit"),
+        ("constexpr double kFew = 1e-3,   // of one\n    kLimit = 2;", "kLimit"),
         ("enum : size_t { kX, kLimit = 2 };", "kLimit"),
         ("struct Facts {\n  int x;\n};", "Facts"),
         ("class Reader final : public Base {\n};", "Reader"),

@@ -16,13 +16,13 @@
 namespace ingot::core::cuda {
 namespace {
 
-constexpr int kThreads = 128;
+constexpr int kBlockThreads = 128;
 constexpr int64_t kChannels = 8;     // of a thread: 16 bytes
 constexpr int64_t kFewestTaps = 25;  // fewer are left to plain loops, which have a thread per channel
 constexpr int64_t kMostTaps = 128, kMostAcross = 16,
                   kLongestSpan = 40;  // of a row of the image, all unrolled
 constexpr int64_t kManyThreads =
-    static_cast<int64_t>(kMultiprocessors) * kThreads;  // enough to keep a GPU busy
+    static_cast<int64_t>(kMultiprocessors) * kBlockThreads;  // enough to keep a GPU busy
 
 //   for a thread's 8 channels of kAcross adjacent results of a row:
 //     for row of the window: its weights -> registers
@@ -103,8 +103,8 @@ class DepthwiseWriter {
     out_.text += kSum;
     write_kernel();
     const Dim items = lines_ * ceil_divide(width_, Dim(across_)) * chunks_;
-    return {.threads = kThreads,
-            .items = ceil_divide(items, Dim(kThreads)),
+    return {.threads = kBlockThreads,
+            .items = ceil_divide(items, Dim(kBlockThreads)),
             .symbols = out_.symbols,
             .text = std::string(tensor_core_functions()) + out_.text};
   }
@@ -127,7 +127,7 @@ class DepthwiseWriter {
 
   void write_kernel() {
     const Shape& input = node_.operand_type(0).shape;
-    out_.line("extern \"C\" __global__ void __launch_bounds__({}) ingot_kernel(", kThreads);
+    out_.line("extern \"C\" __global__ void __launch_bounds__({}) ingot_kernel(", kBlockThreads);
     write_operand_arguments(epilogue_site());
     out_.line("char* scratch, i32* status) {{\nlet_next_start();\nwait_for_previous();\n");
     out_.declare_symbols();
@@ -144,7 +144,7 @@ class DepthwiseWriter {
     out_.line(
         "for (idx item = (idx)blockIdx.x * {0} + threadIdx.x; item < items; item += (idx)gridDim.x * {0}) "
         "{{\n",
-        kThreads);
+        kBlockThreads);
     out_.line(
         "const idx column = item % chunks * 8, line = item / chunks / blocks, first = item / chunks % blocks "
         "* kAcross;\n");
