@@ -7,6 +7,8 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
+from ingot.errors import UserError
+
 _log = logging.getLogger("ingot")
 
 _BUILD = "ingot.build returns an Engine, and engine.to_bytes() and engine.save(path) its bytes"
@@ -64,10 +66,14 @@ def missing(module: str, name: str) -> AttributeError:
 
 
 def pass_over(function: str, given: Mapping[str, Any], known: Mapping[str, str]) -> None:
-    """Says once why arguments of Torch-TensorRT have nothing to do; TypeError, as Python's own, for any other."""
+    """Says once why arguments of Torch-TensorRT have nothing to do; UserError for any other."""
     for name in given:
         if name not in known:
-            raise TypeError(f"{function}() got an unexpected keyword argument {name!r}")
+            raise UserError(
+                f'{function} has no argument "{name}"',
+                code="INGOT-U001",
+                advice=f"help(ingot.{function}) lists all",
+            )
     if given:
         reasons: dict[str, list[str]] = {}
         for name in given:

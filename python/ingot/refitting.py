@@ -124,7 +124,10 @@ def refit_module_weights(
     """
     pass_over("refit_module_weights", others, REFIT)
     if (new_weights is _NOT_GIVEN) == (new_weight_module is _NOT_GIVEN):
-        raise TypeError("refit_module_weights() takes new weights once: new_weights, or new_weight_module")
+        raise UserError(
+            "refit_module_weights takes new weights once: new_weights, or new_weight_module",
+            code="INGOT-U006",
+        )
     new_weights = new_weight_module if new_weights is _NOT_GIVEN else new_weights
     from ingot.engine import Engine
 
