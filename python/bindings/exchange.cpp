@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <initializer_list>
 #include <span>
 #include <string>
 
@@ -189,9 +190,9 @@ nb::object allocate_dlpack(const ExchangeApi& api, const DTypeRow& row, int32_t 
   return nb::steal(static_cast<PyObject*>(object));
 }
 
-PyObject* find_in_torch(const char* function) {
+PyObject* find_in_torch(std::initializer_list<const char*> path) {
   nb::object found = nb::steal(PyImport_GetModule(nb::str("torch._C").ptr()));
-  for (const char* name : {"_dynamo", "guards", function})
+  for (const char* name : path)
     found = found.is_valid() ? nb::getattr(found, name, nb::object()) : nb::object();
   PyErr_Clear();
   return found.release().ptr();
@@ -201,9 +202,14 @@ PyObject* find_in_torch(const char* function) {
 // dispatcher. Memory that comes by DLPack could not be resized, and takes twice as long. Null where this
 // version of torch has no such function.
 PyObject* torch_empty_strided(bool on_gpu) {
-  static PyObject* const for_cpu = find_in_torch("_empty_strided_cpu");
-  static PyObject* const for_gpu = find_in_torch("_empty_strided_cuda");
+  static PyObject* const for_cpu = find_in_torch({"_dynamo", "guards", "_empty_strided_cpu"});
+  static PyObject* const for_gpu = find_in_torch({"_dynamo", "guards", "_empty_strided_cuda"});
   return on_gpu ? for_gpu : for_cpu;
+}
+
+bool is_current_in_torch(int32_t gpu) {
+  static PyObject* const current = find_in_torch({"_cuda_getDevice"});
+  return current != nullptr && nb::cast<int32_t>(nb::handle(current)()) == gpu;
 }
 
 bool is_of_torch(const ExchangeApi& api) {
@@ -223,9 +229,9 @@ PyObject* torch_dtype(const DTypeRow& row) {
   return dtype;
 }
 
-// Null if torch's current GPU is another one than `gpu`.
+// On torch's current GPU if `on_gpu`.
 nb::object allocate_torch(const ExchangeApi& api, const DTypeRow& row, int32_t rank, const int64_t* shape,
-                          std::optional<int32_t> gpu, void** data) {
+                          bool on_gpu, void** data) {
   const nb::object sizes = nb::steal(PyTuple_New(rank)), strides = nb::steal(PyTuple_New(rank));
   int64_t stride = 1;
   for (int32_t i = rank; i-- > 0;) {
@@ -234,12 +240,11 @@ nb::object allocate_torch(const ExchangeApi& api, const DTypeRow& row, int32_t r
     stride *= std::max<int64_t>(shape[i], 1);
   }
   PyObject* const arguments[] = {sizes.ptr(), strides.ptr(), torch_dtype(row)};
-  nb::object tensor = nb::steal(
-      PyObject_Vectorcall(torch_empty_strided(gpu.has_value()), arguments, std::size(arguments), nullptr));
+  nb::object tensor =
+      nb::steal(PyObject_Vectorcall(torch_empty_strided(on_gpu), arguments, std::size(arguments), nullptr));
   if (!tensor.is_valid()) throw nb::python_error();
   dlpack::TensorHeader header{};
   if (api.view_object(tensor.ptr(), &header) != 0) throw nb::python_error();
-  if (gpu && header.device.id != *gpu) return {};
   *data = static_cast<std::byte*>(header.data) + header.byte_offset;
   return tensor;
 }
@@ -340,10 +345,11 @@ nb::object allocate_array(nb::handle like, int32_t dtype, int32_t rank, const in
     if (row.dtype != dtype) continue;
     const ExchangeApi* api = like.is_valid() ? exchange_api(Py_TYPE(like.ptr())) : nullptr;
     if (api == nullptr) return allocate_numpy(row, rank, shape, data);
-    nb::object tensor;
-    if (is_of_torch(*api) && torch_empty_strided(gpu.has_value()) != nullptr)
-      tensor = allocate_torch(*api, row, rank, shape, gpu, data);
-    return tensor.is_valid() ? tensor : allocate_dlpack(*api, row, rank, shape, gpu, data);
+    const bool on_gpu = gpu.has_value();
+    const bool is_owned =
+        is_of_torch(*api) && torch_empty_strided(on_gpu) != nullptr && (!on_gpu || is_current_in_torch(*gpu));
+    return is_owned ? allocate_torch(*api, row, rank, shape, on_gpu, data)
+                    : allocate_dlpack(*api, row, rank, shape, gpu, data);
   }
   refuse("output", "this dtype cannot be returned to Python");
 }

@@ -100,21 +100,14 @@ class Engine:
         has, which `target` names.
         UserError names the damaged section, or what this machine lacks.
         """
-        with ranks.at_work():
-            core = _core.Engine.load(
-                path_text(path),
-                choice("verify", verify, _VERIFY),
-                choice("trust", trust, _TRUST),
-                choice("memory", memory, MEMORY),
-                _thread_count(threads),
-                _keys_file(trusted_keys),
-                weights is not None,
-                _text("weight_budget", weight_budget),
-                gpus.number(device),
-                ranks.rank_text(rank),
-                _text("cpu", cpu),
-            )
-            return _with_weights(core, weights, rank)
+        open_core = functools.partial(
+            _core.Engine.load,
+            path_text(path),
+            choice("verify", verify, _VERIFY),
+            choice("trust", trust, _TRUST),
+            choice("memory", memory, MEMORY),
+        )
+        return _opened(open_core, threads, weights, trusted_keys, weight_budget, device, rank, cpu)
 
     @staticmethod
     def from_bytes(
@@ -134,20 +127,13 @@ class Engine:
         It is read in place, without a copy, if its address is a multiple of 64: it must not change while the engine is in use.
         The other arguments and errors: as of `load`.
         """
-        with ranks.at_work():
-            core = _core.Engine.load_memory(
-                content,
-                choice("verify", verify, _VERIFY),
-                choice("trust", trust, _TRUST),
-                _thread_count(threads),
-                _keys_file(trusted_keys),
-                weights is not None,
-                _text("weight_budget", weight_budget),
-                gpus.number(device),
-                ranks.rank_text(rank),
-                _text("cpu", cpu),
-            )
-            return _with_weights(core, weights, rank)
+        open_core = functools.partial(
+            _core.Engine.load_memory,
+            content,
+            choice("verify", verify, _VERIFY),
+            choice("trust", trust, _TRUST),
+        )
+        return _opened(open_core, threads, weights, trusted_keys, weight_budget, device, rank, cpu)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Engine:
         """An engine with its own weights and states, sharing memory until they change."""
@@ -270,6 +256,30 @@ class Engine:
     def __repr__(self) -> str:
         inputs = ", ".join(f"{port.name}: {port.dtype}{list(port.shape)}" for port in self.inputs)
         return f"<ingot.Engine for {self.target}: {inputs}>"
+
+
+def _opened(
+    open_core: Callable[..., _core.Engine],
+    threads: int,
+    weights: Any,
+    trusted_keys: Any,
+    weight_budget: str,
+    device: Any,
+    rank: int | Mapping[str, int] | None,
+    cpu: str,
+) -> Engine:
+    """What `load` and `from_bytes` share, while other ranks wait."""
+    with ranks.at_work():
+        core = open_core(
+            _thread_count(threads),
+            _keys_file(trusted_keys),
+            weights is not None,
+            _text("weight_budget", weight_budget),
+            gpus.number(device),
+            ranks.rank_text(rank),
+            _text("cpu", cpu),
+        )
+        return _with_weights(core, weights, rank)
 
 
 def _with_weights(core: _core.Engine, weights: Any, rank: int | Mapping[str, int] | None) -> Engine:
