@@ -36,20 +36,26 @@ void end_at_once(int) {
   std::raise(SIGINT);
 }
 
+// Shells ignore the signal for jobs in the background, for which it is not meant: then it stays ignored.
+void handle_interrupts(void (*handler)(int)) {
+  static const bool was_ignored = std::signal(SIGINT, SIG_IGN) == SIG_IGN;
+  std::signal(SIGINT, was_ignored ? SIG_IGN : handler);
+}
+
 }  // namespace
 
-void catch_interrupts() { std::signal(SIGINT, note_interrupt); }
+void catch_interrupts() { handle_interrupts(note_interrupt); }
 bool was_interrupted() { return interrupted != 0; }
 
 EndOnInterrupt::EndOnInterrupt(std::string message, std::string output)
     : message_(std::move(message)), output_(std::move(output)) {
   last_words[0] = &message_;
   last_words[1] = &output_;
-  std::signal(SIGINT, end_at_once);
+  handle_interrupts(end_at_once);
 }
 
 EndOnInterrupt::~EndOnInterrupt() {
-  std::signal(SIGINT, SIG_DFL);
+  handle_interrupts(SIG_DFL);
   last_words[0] = last_words[1] = nullptr;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ctrl-C during long operations.
+// Ctrl-C during long operations. Where the process was started with the signal ignored, none of this has an
+// effect.
 #pragma once
 
 #include <string>

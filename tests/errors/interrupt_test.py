@@ -4,6 +4,8 @@
 import json
 import signal
 import subprocess
+import time
+from pathlib import Path
 
 import pytest
 import torch
@@ -23,9 +25,11 @@ def model(tmp_path_factory):
     return path
 
 
-def interrupt(command, phase):
+def interrupt(command, phase, **process):
     """Sends the signal when the phase begins; returns the process, and its other output."""
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as build:
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **process
+    ) as build:
         for line in build.stderr:
             if line.strip() == phase:
                 build.send_signal(signal.SIGINT)
@@ -41,6 +45,46 @@ def test_no_half_engine_is_left(phase, model, tmp_path):
     assert rest.count("cancelled") == 1
     assert output == ""
     assert list(tmp_path.iterdir()) == []
+
+
+def ignore_interrupts():
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+@pytest.mark.parametrize("phase", ["read", "compile kernels", "write"])
+def test_builds_in_the_background_go_on(phase, model, tmp_path):
+    """Shells start them with the signal ignored."""
+    build, rest, _ = interrupt(
+        [INGOT, "build", model, "-o", tmp_path / "out.ingot"], phase, preexec_fn=ignore_interrupts
+    )
+    assert build.wait() == 0, rest
+    assert "cancelled" not in rest
+
+
+def catches_interrupts(process):
+    text = Path(f"/proc/{process.pid}/status").read_text()
+    mask = next((line.split()[1] for line in text.splitlines() if line.startswith("SigCgt:")), "0")
+    return bool(int(mask, 16) >> (signal.SIGINT - 1) & 1)
+
+
+@pytest.mark.parametrize("command", ["bench", "profile"])
+@pytest.mark.parametrize("is_ignored", [False, True])
+def test_measurements_in_the_background_go_on(command, is_ignored, model, tmp_path):
+    engine = tmp_path / "out.ingot"
+    subprocess.run(
+        [INGOT, "build", model, "-o", engine, "--optimization-level", "0"], check=True, capture_output=True
+    )
+    with subprocess.Popen(
+        [INGOT, command, engine, "--seconds", "1"],
+        stdout=subprocess.DEVNULL,
+        preexec_fn=ignore_interrupts if is_ignored else None,
+    ) as measuring:
+        caught = False
+        while measuring.poll() is None:
+            caught |= catches_interrupts(measuring)
+            time.sleep(0.01)
+    assert measuring.returncode == 0
+    assert caught == (not is_ignored)
 
 
 @pytest.mark.parametrize("phase", ["compile kernels", "write"])
