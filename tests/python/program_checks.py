@@ -19,7 +19,8 @@ from random_programs import Program, build_module
 from torch import nn
 
 _CALLS = 2  # the second sees what the first wrote
-_NOISY_RUNS = 6  # in pairs of opposite noise, so that a result on an edge falls to both sides
+_NOISY_RUNS = 8  # in pairs of opposite noise, so that a result on an edge falls to both sides
+_UNIFORM_RUNS = 2  # the last of these
 _FLOOR = {torch.float64: 1e-12, torch.float32: 2e-5, torch.float16: 4e-3, torch.bfloat16: 3e-2}
 
 
@@ -251,7 +252,7 @@ def observe_noisy(module: nn.Module, program: Program, assignments: Sequence[int
     noises = []
 
     def run(*given: torch.Tensor) -> Any:
-        with Noise(seed) as noise:
+        with Noise(seed, is_uniform=seed >= _NOISY_RUNS - _UNIFORM_RUNS) as noise:
             noises.append(noise)
             return own(*given)
 

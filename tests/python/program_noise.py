@@ -16,10 +16,12 @@ _INTEGERS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
 
 
 class Noise(TorchDispatchMode):
-    """Multiplies the result of each operator by 1 + noise: shows which results depend on rounding."""
+    """Multiplies the result of each operator by 1 + noise: shows which results depend on rounding. With `is_uniform` all
+    noise of a run has one sign, which shows results that stay unless several elements on an edge fall to the same side."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, is_uniform: bool = False) -> None:
         super().__init__()
+        self.is_uniform = is_uniform
         self.generator = torch.Generator().manual_seed(seed // 2)
         self.sign = 1 - 2 * (seed % 2)
         self.met_undefined = False
@@ -67,7 +69,8 @@ class Noise(TorchDispatchMode):
         return copy
 
     def disturb(self, value: torch.Tensor) -> None:
-        noise = torch.rand(value.shape, generator=self.generator, dtype=torch.float64) * 2 - 1
+        noise = torch.rand(value.shape, generator=self.generator, dtype=torch.float64)
+        noise = 1 - noise / 2 if self.is_uniform else noise * 2 - 1
         factor = 1 + self.sign * noise * _NOISE[value.dtype]
         with torch.utils._python_dispatch._disable_current_modes():
             value.copy_(value.double() * factor)

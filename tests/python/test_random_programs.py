@@ -104,6 +104,15 @@ def test_what_is_left_when_a_mean_is_subtracted_may_be_rounding(norm: Callable[.
         compare("more than rounding", norm(rows) + 1e-9, norm(rows), noisy)
 
 
+def test_uniform_noise_moves_all_elements_to_one_side() -> None:
+    """Of 64 elements on an edge, other noise leaves some on each side."""
+    edges = torch.ones(64)
+    for seed, is_uniform, sums in ((0, True, (0, 64)), (1, True, (0, 64)), (0, False, range(1, 64))):
+        with Noise(seed, is_uniform):
+            whole = (edges * 1.0).floor().sum()
+        assert int(whole) in sums
+
+
 _INTEGERS = torch.zeros(2, 3, dtype=torch.int64)
 
 
