@@ -286,6 +286,53 @@ def test_asserted_sizes_are_checked() -> None:
         _assert_same(run(torch.ones(6)), torch.full((6,), 2.0))
 
 
+def _between_checks(x: torch.Tensor) -> Any:
+    found = x[x > 0]
+    torch._check(found.shape[0] >= 3)
+    torch._check(found.shape[0] <= 3)
+    return torch.cat([found, found[:3]]), found + torch.ones(3), found.shape[0] * x
+
+
+def _at_most_one(x: torch.Tensor) -> Any:
+    """At most one element is found, and at least one is read."""
+    found = torch.where(x.sum() > 1.5)[0].float()
+    found.copy_(torch.cat([found.narrow(0, 1, found.shape[0] - 1), found.narrow(0, 0, 1)], 0))
+    return found + 1, found.expand(3, -1)
+
+
+def _read_from_a_tensor(x: torch.Tensor) -> Any:
+    count = (x > 0).sum().item()
+    torch._check(count >= 3)
+    torch._check(count <= 3)
+    return torch.arange(count) * 2, x[:count] + torch.ones(3)
+
+
+def _in_a_branch(x: torch.Tensor) -> Any:
+    found = x[x > 0]
+    torch._check(found.shape[0] >= 3)
+    torch._check(found.shape[0] <= 3)
+    return torch.cond(
+        found.sum() > 10, lambda x: torch.cat([x, x[:3]]) * 2, lambda x: torch.cat([x[:3], x]), (found,)
+    )
+
+
+@pytest.mark.parametrize("way", _WAYS.values(), ids=_WAYS.keys())
+@pytest.mark.parametrize(
+    "function",
+    [_between_checks, _at_most_one, _read_from_a_tensor, _in_a_branch],
+    ids=lambda each: each.__name__,
+)
+def test_sizes_that_checks_leave_one_value(function: _Function, way: Callable[..., Any]) -> None:
+    """torch writes such a size as a symbol in some places of a program, and as a number in others."""
+    x = torch.tensor([1.0, -1.0, 2.0, -3.0, 3.0])
+    run = way(function, x)
+    for y in (x, x.flip(0) * 2):
+        _assert_same(run(y), function(y))
+    with pytest.raises((ingot.Error, RuntimeError)):
+        run(-x.abs())
+    _assert_same(run(x), function(x))
+
+
 def test_negative_repeats_are_rejected() -> None:
     run = _ahead_of_time(torch.repeat_interleave, torch.tensor([1, 2]))
     _assert_same(run(torch.tensor([3, 0])), torch.tensor([0, 0, 0]))

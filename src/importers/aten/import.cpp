@@ -15,6 +15,7 @@
 #include "importers/aten/program/aten_text.h"
 #include "importers/aten/program/bound_symbols.h"
 #include "importers/aten/program/guards.h"
+#include "importers/aten/program/known_sizes.h"
 #include "importers/aten/program/mutated_input.h"
 #include "importers/aten/program/node_error.h"
 #include "importers/aten/recorded.h"
@@ -73,7 +74,10 @@ Tensor seed_and_run(int64_t seed, int64_t run) {
 class ProgramImport {
  public:
   ProgramImport(const Program& program, const ImportOptions& options)
-      : options_(options), source_(program.graph), importer_(source_, result_.graph) {
+      : options_(options),
+        with_known_sizes_(with_known_sizes(program.graph)),
+        source_(with_known_sizes_ ? *with_known_sizes_ : program.graph),
+        importer_(source_, result_.graph) {
     result_.graph.symbols = source_.symbols;
     result_.checks = guard_checks(program);
     if (!options.random_seed) return;
@@ -242,6 +246,7 @@ class ProgramImport {
 
   Imported result_;
   const ImportOptions options_;
+  const std::optional<Graph> with_known_sizes_;
   const Graph& source_;
   Importer importer_;
   RandomSource random_;

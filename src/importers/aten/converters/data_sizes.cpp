@@ -304,8 +304,9 @@ void size_of_rank(Call& call) {
   const auto& outputs = call.node().outputs;
   if (outputs.empty() || !outputs[0]) return;
   const std::optional<Dim>& recorded = call.scope().value(*outputs[0]).integer;
-  call.require(recorded && recorded->is_symbol(), "a size without a symbol");
   const DimRange range{std::ranges::min(table.sizes), std::ranges::max(table.sizes)};
+  if (recorded == Dim(range.min) && range.min == range.max) return call.give(*recorded);
+  call.require(recorded && recorded->is_symbol(), "a size without a symbol");
   call.graph().symbols[recorded->symbol_name()] = {
       .range = range, .typical = range.max, .upper_bound = {}, .by_rank = std::move(table)};
   call.give(*recorded);
@@ -344,7 +345,7 @@ DataCount bind_count(Call& call, core::Value* count, const Dim& recorded, const 
   }
   core::Value* expected = size_scalar(graph, recorded, DType::kI64);
   graph.add(ops::assert_true, {emit(call, ops::equal, {count, expected})},
-            ops::Assertion{"a number that follows from data is " + recorded.to_string()});
+            ops::Assertion{"a number that follows from data must be " + recorded.to_string()});
   return {count, recorded};
 }
 
