@@ -14,6 +14,7 @@ from typing import Any
 
 import statements
 import torch
+import wider_statements
 from torch import nn
 
 _LARGEST = 4096  # elements of a value
@@ -65,6 +66,17 @@ class Statement:
     reads: tuple[str, ...] = ()
 
 
+# What else a program and its caller do, and how often.
+MANNERS = {
+    "structured": 0.15,  # results in a dict, beside None, an integer and a size
+    "cached": 0.05,  # a model with other weights was compiled before, into the same cache
+    "other strides": 0.1,  # later calls have arguments whose memory is transposed
+    "writes results": 0.25,  # the caller writes into the results of each call
+    "one tensor": 0.08,  # arguments of equal types are the same tensor
+    "autocast": 0.08,  # to bf16
+}
+
+
 @dataclass(frozen=True)
 class Program:
     seed: int
@@ -72,6 +84,7 @@ class Program:
     statements: tuple[Statement, ...]
     outputs: tuple[str, ...]
     sizes: tuple[dict[str, int], ...] = ({},)  # size assignments; the first one is the example
+    manners: tuple[str, ...] = ()  # some of MANNERS
 
     @property
     def arguments(self) -> list[Leaf]:
@@ -89,13 +102,23 @@ class Program:
                 lines.append(f"        self.register_buffer({leaf.name!r}, {call})")
         lines += ["", f"    def forward(self, {', '.join(leaf.name for leaf in self.arguments)}):"]
         lines += [f"        {statement.text}" for statement in self.statements]
-        lines.append(f"        return ({', '.join(self.outputs)},)")
+        results = f"({', '.join(self.outputs)},)"
+        if "structured" in self.manners:
+            first = next((leaf.name for leaf in self.arguments if leaf.shape), "")
+            size = f"{first}.shape[0]" if first else "7"
+            results = f"{{'first': {results}, 'others': [None, 3, {{'size': {size}}}]}}"
+        lines.append(f"        return {results}")
         return "\n".join(lines) + "\n"
 
     def inputs(self, assignment: int, call: int = 0) -> list[torch.Tensor]:
-        return [
-            leaf.make(self.sizes[assignment], self._seed_of(leaf) + 1000 * call) for leaf in self.arguments
-        ]
+        given: list[torch.Tensor] = []
+        for leaf in self.arguments:
+            value = leaf.make(self.sizes[assignment], self._seed_of(leaf) + 1000 * call)
+            if call > 0 and "other strides" in self.manners:
+                value = value.mT.contiguous().mT if value.dim() > 1 else value
+            equal = [a for a in given if a.shape == value.shape and a.dtype == value.dtype]
+            given.append(equal[0] if equal and "one tensor" in self.manners else value)
+        return given
 
     def _seed_of(self, leaf: Leaf) -> int:
         names = [other.name for other in self.leaves]
@@ -120,6 +143,9 @@ NAMESPACE: dict[str, Any] = {
     "filled": filled,
     "inf": float("inf"),
     "nan": float("nan"),
+    "branch": wider_statements.branch,
+    "repeat": wider_statements.repeat,
+    "found": wider_statements.found,
 }
 
 
@@ -262,7 +288,8 @@ class Drawing:
         )
         if not outputs or self.random.random() < 0.1:
             outputs.append(self.random.choice([leaf.name for leaf in self.leaves if leaf.kind == "argument"]))
-        return Program(self.seed, tuple(self.leaves), tuple(self.kept), tuple(outputs), self.sizes)
+        manners = tuple(name for name, share in MANNERS.items() if self.random.random() < share)
+        return Program(self.seed, tuple(self.leaves), tuple(self.kept), tuple(outputs), self.sizes, manners)
 
 
 def draw(seed: int) -> Program:
@@ -271,6 +298,8 @@ def draw(seed: int) -> Program:
 
 def smaller(program: Program) -> Iterator[Program]:
     """Programs with one thing less."""
+    for manner in program.manners:
+        yield replace(program, manners=tuple(other for other in program.manners if other != manner))
     for k in range(len(program.outputs)):  # a later result keeps more of the program alive
         if len(program.outputs) > 1:
             yield replace(program, outputs=program.outputs[:k] + program.outputs[k + 1 :])

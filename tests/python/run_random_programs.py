@@ -79,7 +79,7 @@ def reproducer(program: object, way: str, message: str) -> str:
     return (
         f"# Run it in the repository's root.\n{lines}import sys\n\nsys.path.insert(0, 'tests/python')\n"
         "from random_programs import Leaf, Program, Statement\nfrom program_checks import check\n\n"
-        f"program = Program({program.seed}, (\n{leaves}), (\n{statements}), {program.outputs!r}, {program.sizes!r})\n"
+        f"program = Program({program.seed}, (\n{leaves}), (\n{statements}), {program.outputs!r}, {program.sizes!r}, {program.manners!r})\n"
         f"check(program, {way!r})\n"
     )
 

@@ -6,6 +6,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from statement_operands import dim_of, size_of
+from wider_statements import branching, composite, found_sizes, quantized, random_numbers
+
 if TYPE_CHECKING:
     from random_programs import Drawing, Statement
 
@@ -54,16 +57,6 @@ def draw(drawing: Drawing, result: str) -> Statement:
     return Statement(f"{result} = {text}", result, reads)
 
 
-def _dim(drawing: Drawing, name: str) -> int:
-    rank = drawing.value(name).dim()
-    return drawing.random.randrange(-rank, rank) if rank else 0
-
-
-def _size(drawing: Drawing, name: str, dim: int) -> int:
-    value = drawing.value(name)
-    return value.shape[dim] if value.dim() else 1
-
-
 def unary(d: Drawing, a: str, b: str, c: str) -> str:
     return f"{d.random.choice(_UNARY)}({a})"
 
@@ -95,11 +88,11 @@ def several(d: Drawing, a: str, b: str, c: str) -> str:
 
 
 def view(d: Drawing, a: str, b: str, c: str) -> str:
-    i, j = _dim(d, a), _dim(d, a)
+    i, j = dim_of(d, a), dim_of(d, a)
     rank = d.value(a).dim()
     order = list(range(rank))
     d.random.shuffle(order)
-    size = _size(d, a, i)
+    size = size_of(d, a, i)
     start = d.random.randrange(max(size, 1))
     return d.random.choice(
         (
@@ -140,7 +133,7 @@ def view(d: Drawing, a: str, b: str, c: str) -> str:
 
 
 def rearrange(d: Drawing, a: str, b: str, c: str) -> str:
-    i = _dim(d, a)
+    i = dim_of(d, a)
     return d.random.choice(
         (
             f"torch.cat([{a}, {b}], {i})",
@@ -171,7 +164,7 @@ def rearrange(d: Drawing, a: str, b: str, c: str) -> str:
 
 
 def reduction(d: Drawing, a: str, b: str, c: str) -> str:
-    name, i = d.random.choice(_REDUCTIONS), _dim(d, a)
+    name, i = d.random.choice(_REDUCTIONS), dim_of(d, a)
     keep = d.random.choice((True, False))
     if name in ("cumsum", "cumprod"):
         return f"torch.{name}({a}, {i})"
@@ -191,8 +184,8 @@ def reduction(d: Drawing, a: str, b: str, c: str) -> str:
 
 
 def contraction(d: Drawing, a: str, b: str, c: str) -> str:
-    width = _size(d, a, -1)
-    channels = _size(d, a, 1) if d.value(a).dim() > 1 else 1
+    width = size_of(d, a, -1)
+    channels = size_of(d, a, 1) if d.value(a).dim() > 1 else 1
     weight = next((name for name in d.names() if name.startswith("self.p")), b)
     return d.random.choice(
         (
@@ -225,8 +218,8 @@ def contraction(d: Drawing, a: str, b: str, c: str) -> str:
 
 
 def neural(d: Drawing, a: str, b: str, c: str) -> str:
-    width = _size(d, a, -1)
-    channels = _size(d, a, 1) if d.value(a).dim() > 1 else 1
+    width = size_of(d, a, -1)
+    channels = size_of(d, a, 1) if d.value(a).dim() > 1 else 1
     return d.random.choice(
         (
             f"F.layer_norm({a}, ({width},))",
@@ -253,8 +246,8 @@ def neural(d: Drawing, a: str, b: str, c: str) -> str:
 
 
 def indexing(d: Drawing, a: str, b: str, c: str) -> str:
-    i = _dim(d, a)
-    size = max(_size(d, a, i), 1)
+    i = dim_of(d, a)
+    size = max(size_of(d, a, i), 1)
     places = f"({b}.to(torch.int64).abs() % {a}.shape[{i}])"
     rows = f"({b}.to(torch.int64).abs() % {a}.shape[0])"
     return d.random.choice(
@@ -287,7 +280,7 @@ def indexing(d: Drawing, a: str, b: str, c: str) -> str:
 
 def write(d: Drawing, a: str, b: str, c: str) -> str:
     """In place: on an intermediate, an argument, a buffer, or a view of one."""
-    i = _dim(d, a)
+    i = dim_of(d, a)
     call = d.random.choice(_INPLACE).format(b=b)
     target = d.random.choice(
         (
@@ -312,7 +305,7 @@ def write(d: Drawing, a: str, b: str, c: str) -> str:
             f"{a}.index_fill_({i}, torch.arange(1), 3)",
             f"{a}.index_copy_({i}, torch.arange(1), {b}.narrow({i}, 0, 1))",
             f"{a} += {b}" if a[0] != "s" else f"{a}.add_({b})",
-            f"{a}.index_add_({i}, torch.zeros({_size(d, a, i)}, dtype=torch.int64), {a}.clone())",
+            f"{a}.index_add_({i}, torch.zeros({size_of(d, a, i)}, dtype=torch.int64), {a}.clone())",
             f"{a}[{a} > 0] = 0.25",
             f"{a}.view(-1)[:2].zero_()",
             f"{a}.scatter_({i}, ({b}.to(torch.int64).abs() % {a}.shape[{i}]), 2.5)",
@@ -324,4 +317,5 @@ def write(d: Drawing, a: str, b: str, c: str) -> str:
 Family = Callable[["Drawing", str, str, str], str]
 _FAMILIES: dict[Family, int] = {
     unary: 5, binary: 6, several: 3, view: 6, rearrange: 4, reduction: 5, contraction: 4, neural: 3, indexing: 4, write: 6,
+    branching: 1, composite: 6, found_sizes: 1, quantized: 1, random_numbers: 1,
 }  # fmt: skip

@@ -133,6 +133,18 @@ def test_floats_that_integers_cannot_hold_have_no_correct_result(write: Callable
         assert noise.met_undefined == is_undefined, value
 
 
+def test_means_beside_variances_of_infinities_are_undefined() -> None:
+    """Torch's are infinite if the infinity is the last element."""
+    for function in (torch.var_mean, torch.std_mean):
+        values = torch.ones(40)
+        for where, is_undefined in ((None, False), (0, True), (39, True)):
+            if where is not None:
+                values[where] = float("inf")
+            with Noise(0) as noise:
+                function(values)
+            assert noise.met_undefined == is_undefined
+
+
 def test_places_of_infinities_are_defined() -> None:
     with Noise(0) as noise:
         torch.full((2, 3), float("inf")).argmax()

@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ways to run a random program, by Ingot and by torch alone, and what is observed of them."""
+
+from __future__ import annotations
+
+import copy
+import os
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import ingot
+import torch
+from ingot.dynamo import functional
+from ingot.torch_backend import backend
+from program_noise import Noise
+from random_programs import Program
+from torch import nn
+
+NOISY_RUNS = 8  # in pairs of opposite noise, so that a result on an edge falls to both sides
+_UNIFORM_RUNS = 2  # the last of these
+
+
+class UnsupportedProgramError(Exception):
+    """Torch cannot capture the program, or an engine cannot be the whole of it where it has to."""
+
+
+@dataclass
+class Observed:
+    """All that calls leave: results, arguments and buffers after each call, and pairs that share memory."""
+
+    tensors: list[torch.Tensor]
+    names: list[str]
+    shared: list[set[tuple[str, str]]]
+    others: list[tuple[Any, ...]]  # the tree of each call's results, and those that are no tensors
+    met_undefined: bool = False
+
+
+def observe(
+    run: Callable[..., Any],
+    module: nn.Module,
+    program: Program,
+    assignments: Sequence[int],
+    prepare: Callable[[torch.Tensor], torch.Tensor] = lambda value: value,
+) -> Observed:
+    observed = Observed([], [], [], [])
+    for call, assignment in enumerate(assignments):
+        given = program.inputs(assignment, call)
+        prepared = {id(value): prepare(value) for value in given}
+        given = [prepared[id(value)] for value in given]
+        autocast = torch.autocast("cpu", torch.bfloat16, enabled="autocast" in program.manners)
+        torch.manual_seed(call)
+        with torch.no_grad(), autocast:
+            results = run(*given)
+        leaves, tree = torch.utils._pytree.tree_flatten(results)
+        others = [value for value in leaves if not isinstance(value, torch.Tensor)]
+        observed.others.append((str(tree), others))
+        leaves = [value for value in leaves if isinstance(value, torch.Tensor)]
+        seen = {f"result {k}": value for k, value in enumerate(leaves)}
+        seen |= {leaf.name: value for leaf, value in zip(program.arguments, given, strict=True)}
+        observed.shared.append(_shared(seen))
+        seen |= dict(module.named_buffers())
+        for name, value in seen.items():
+            observed.names.append(f"{name} of call {call}")
+            observed.tensors.append(value.detach().clone())
+        if "writes results" in program.manners:
+            _write(leaves)
+    return observed
+
+
+def _write(results: Sequence[torch.Tensor]) -> None:
+    with torch.no_grad():
+        for value in results:
+            if value.is_contiguous():  # not elements that share memory
+                value.fill_(3)
+
+
+def _shared(values: dict[str, torch.Tensor]) -> set[tuple[str, str]]:
+    place = {name: value.untyped_storage().data_ptr() for name, value in values.items() if value.numel()}
+    return {(a, b) for a in place for b in place if a < b and place[a] == place[b]}
+
+
+def by_torch_compile(program: Program, module: nn.Module, **options: Any) -> Callable[..., Any]:
+    torch._dynamo.reset()
+    return torch.compile(module, backend=backend, dynamic=len(program.sizes) > 1, options=options)
+
+
+def exported(program: Program, module: nn.Module) -> torch.export.ExportedProgram:
+    shapes = {
+        leaf.name: {k: torch.export.Dim.AUTO for k, size in enumerate(leaf.shape) if isinstance(size, str)}
+        for leaf in program.arguments
+    }
+    dynamic = len(program.sizes) > 1
+    try:
+        with torch.no_grad():
+            return torch.export.export(
+                module, tuple(program.inputs(0)), dynamic_shapes=shapes if dynamic else None
+            )
+    except Exception as error:
+        raise UnsupportedProgramError(f"torch.export: {type(error).__name__}") from error
+
+
+def by_export(program: Program, module: nn.Module, **options: Any) -> Callable[..., Any]:
+    source = exported(program, module)
+    return _refusing(ingot.compile(source, **options), source, lambda: exported(program, module))
+
+
+def by_archive(program: Program, module: nn.Module, **options: Any) -> Callable[..., Any]:
+    source = exported(program, module)
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "program.pt2")
+        torch.export.save(source, path)
+        return _refusing(ingot.build(path, **options), source, lambda: exported(program, module))
+
+
+_OTHER_SIZES = ("INGOT-U303", "INGOT-U304", "INGOT-U305", "INGOT-U312")
+
+
+def _refusing(
+    compiled: Callable[..., Any],
+    source: torch.export.ExportedProgram,
+    export_again: Callable[[], torch.export.ExportedProgram],
+) -> Callable[..., Any]:
+    """Torch specializes some sizes that were to be dynamic: what its own module then rejects too, nobody has to run."""
+
+    def run(*given: torch.Tensor) -> Any:
+        try:
+            return compiled(*given)
+        except ingot.UserError as error:
+            if error.code == "INGOT-U306" and not all(value.is_contiguous() for value in given):
+                raise UnsupportedProgramError("an engine writes into dense arguments only") from error
+            is_constant = error.code == "INGOT-U303" and _declares_others(functional(export_again()), given)
+            if not is_constant and (error.code not in _OTHER_SIZES or _runs(source, given)):
+                raise
+            raise UnsupportedProgramError("torch.export: the program is not for all sizes") from error
+
+    return run
+
+
+def _declares_others(source: torch.export.ExportedProgram, given: Sequence[torch.Tensor]) -> bool:
+    """Whether torch recorded other constant sizes, as it does for arguments whose readers have gone, and does not check them.
+
+    `source` is a program that Ingot never saw: nothing that Ingot asked of it fixed a size.
+    """
+    nodes = {node.name: node for node in source.graph.nodes}
+    recorded = [nodes[name].meta["val"].shape for name in source.graph_signature.user_inputs]
+    found = [value.shape for value in given]
+    return any(
+        str(a).isdecimal() and int(str(a)) != b  # torch's symbols may turn out constant
+        for shapes in zip(recorded, found, strict=True)
+        for a, b in zip(*shapes, strict=True)
+    )
+
+
+def _runs(source: torch.export.ExportedProgram, given: Sequence[torch.Tensor]) -> bool:
+    try:
+        source.module()(*(value.clone() for value in given))
+    except Exception:
+        return False
+    return True
+
+
+WAYS: dict[str, Callable[..., Callable[..., Any]]] = {
+    "torch.compile": by_torch_compile, "export": by_export, "pt2": by_archive,
+}  # fmt: skip
+
+
+def _by_aot(program: Program, module: nn.Module) -> Callable[..., Any]:
+    torch._dynamo.reset()
+    return torch.compile(module, backend="aot_eager", dynamic=len(program.sizes) > 1)
+
+
+def _by_functional_export(program: Program, module: nn.Module) -> Callable[..., Any]:
+    return exported(program, module).run_decompositions({}).module()
+
+
+TORCH_WAYS: dict[str, Sequence[Callable[[Program, nn.Module], Callable[..., Any]]]] = {
+    "torch.compile": (_by_aot,),
+    "export": (lambda program, module: exported(program, module).module(), _by_functional_export),
+    "pt2": (lambda program, module: exported(program, module).module(),),
+}
+
+
+def observe_noisy(module: nn.Module, program: Program, assignments: Sequence[int], seed: int) -> Observed:
+    own = copy.deepcopy(module)
+    noises = []
+
+    def run(*given: torch.Tensor) -> Any:
+        with Noise(seed, is_uniform=seed >= NOISY_RUNS - _UNIFORM_RUNS) as noise:
+            noises.append(noise)
+            return own(*given)
+
+    observed = observe(run, own, program, assignments)
+    observed.met_undefined = any(noise.met_undefined for noise in noises)
+    return observed
+
+
+def observe_exact(module: nn.Module, program: Program, assignments: Sequence[int]) -> Observed | None:
+    """In double precision; None if the program's dtypes do not allow that."""
+    own = copy.deepcopy(module).double()
+
+    def double(value: torch.Tensor) -> torch.Tensor:
+        return value.double() if value.is_floating_point() else value
+
+    def run(*given: torch.Tensor) -> Any:
+        usual = torch.get_default_dtype()
+        torch.set_default_dtype(torch.float64)  # of the tensors that the program itself makes
+        try:
+            return own(*given)
+        finally:
+            torch.set_default_dtype(usual)
+
+    try:
+        return observe(run, own, program, assignments, double)
+    except Exception:
+        return None
+
+
+def records_another_type(program: Program, module: nn.Module) -> bool:
+    """Whether torch exported a result with a dtype that it does not compute: its rules for shapes have mistakes of their own."""
+    source = exported(program, copy.deepcopy(module)).module()
+
+    class Comparing(torch.fx.Interpreter):
+        differs = False
+
+        def run_node(self, node: torch.fx.Node) -> Any:
+            result, recorded = super().run_node(node), node.meta.get("val")
+            if isinstance(result, torch.Tensor) and isinstance(recorded, torch.Tensor):
+                self.differs |= result.dtype != recorded.dtype
+            return result
+
+    comparing = Comparing(source)
+    with torch.no_grad():
+        comparing.run(*program.inputs(0))
+    return comparing.differs
+
+
+def holder(way: str, module: nn.Module) -> nn.Module:
+    """Whose buffers calls change: those of the module itself, or of a copy that nobody sees."""
+    return module if way == "torch.compile" else nn.Module()
