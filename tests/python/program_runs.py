@@ -52,7 +52,7 @@ def observe(
         autocast = torch.autocast("cpu", torch.bfloat16, enabled="autocast" in program.manners)
         torch.manual_seed(call)
         with torch.no_grad(), autocast:
-            results = run(*given)
+            results = run(*given, **program.counts(call))
         leaves, tree = torch.utils._pytree.tree_flatten(results)
         others = [value for value in leaves if not isinstance(value, torch.Tensor)]
         observed.others.append((str(tree), others))
@@ -124,9 +124,9 @@ def _refusing(
 ) -> Callable[..., Any]:
     """Torch specializes some sizes that were to be dynamic: what its own module then rejects too, nobody has to run."""
 
-    def run(*given: torch.Tensor) -> Any:
+    def run(*given: torch.Tensor, **counts: int) -> Any:
         try:
-            return compiled(*given)
+            return compiled(*given, **counts)
         except ingot.UserError as error:
             if error.code == "INGOT-U306" and not all(value.is_contiguous() for value in given):
                 raise UnsupportedProgramError("an engine writes into dense arguments only") from error
@@ -186,10 +186,10 @@ def observe_noisy(module: nn.Module, program: Program, assignments: Sequence[int
     own = copy.deepcopy(module)
     noises = []
 
-    def run(*given: torch.Tensor) -> Any:
+    def run(*given: torch.Tensor, **counts: int) -> Any:
         with Noise(seed, is_uniform=seed >= NOISY_RUNS - _UNIFORM_RUNS) as noise:
             noises.append(noise)
-            return own(*given)
+            return own(*given, **counts)
 
     observed = observe(run, own, program, assignments)
     observed.met_undefined = any(noise.met_undefined for noise in noises)
@@ -203,11 +203,11 @@ def observe_exact(module: nn.Module, program: Program, assignments: Sequence[int
     def double(value: torch.Tensor) -> torch.Tensor:
         return value.double() if value.is_floating_point() else value
 
-    def run(*given: torch.Tensor) -> Any:
+    def run(*given: torch.Tensor, **counts: int) -> Any:
         usual = torch.get_default_dtype()
         torch.set_default_dtype(torch.float64)  # of the tensors that the program itself makes
         try:
-            return own(*given)
+            return own(*given, **counts)
         finally:
             torch.set_default_dtype(usual)
 

@@ -74,7 +74,9 @@ MANNERS = {
     "writes results": 0.25,  # the caller writes into the results of each call
     "one tensor": 0.08,  # arguments of equal types are the same tensor
     "autocast": 0.08,  # to bf16
+    "counts": 0.3,  # calls choose an integer that the program uses
 }
+COUNT = 2  # that integer, if they do not
 
 
 @dataclass(frozen=True)
@@ -100,7 +102,10 @@ class Program:
                 lines.append(f"        self.{leaf.name} = torch.nn.Parameter({call}, requires_grad=False)")
             else:
                 lines.append(f"        self.register_buffer({leaf.name!r}, {call})")
-        lines += ["", f"    def forward(self, {', '.join(leaf.name for leaf in self.arguments)}):"]
+        lines += [
+            "",
+            f"    def forward(self, {', '.join(leaf.name for leaf in self.arguments)}, count={COUNT}):",
+        ]
         lines += [f"        {statement.text}" for statement in self.statements]
         results = f"({', '.join(self.outputs)},)"
         if "structured" in self.manners:
@@ -119,6 +124,9 @@ class Program:
             equal = [a for a in given if a.shape == value.shape and a.dtype == value.dtype]
             given.append(equal[0] if equal and "one tensor" in self.manners else value)
         return given
+
+    def counts(self, call: int) -> dict[str, int]:
+        return {"count": (3, 4, 1, 6)[call % 4]} if "counts" in self.manners else {}
 
     def _seed_of(self, leaf: Leaf) -> int:
         names = [other.name for other in self.leaves]
@@ -146,6 +154,7 @@ NAMESPACE: dict[str, Any] = {
     "branch": wider_statements.branch,
     "repeat": wider_statements.repeat,
     "found": wider_statements.found,
+    "count": COUNT,
 }
 
 
@@ -187,7 +196,8 @@ class Drawing:
         self.seed = seed
         first = {"n": self.random.randint(3, 6), "m": self.random.randint(2, 5)}
         second = {"n": self.random.randint(7, 9), "m": self.random.randint(6, 8)}
-        self.sizes = (first, second) if dynamic else ({},)
+        smallest = ({"n": 2, "m": 2},) if self.random.random() < 0.4 else ()
+        self.sizes = (first, second, *smallest) if dynamic else ({},)
         self.leaves: list[Leaf] = []
         self.kept: list[Statement] = []
         self.draw_leaves(dynamic)
@@ -259,12 +269,9 @@ class Drawing:
                 [world.values.get(statement.result) for world in self.worlds] if statement.result else []
             )
             good = all(
-                isinstance(v, torch.Tensor)
-                and 0 < v.numel() <= _LARGEST
-                and v.dim() <= 5
-                and not v.is_complex()
+                isinstance(v, torch.Tensor) and v.numel() <= _LARGEST and v.dim() <= 5 and not v.is_complex()
                 for v in results
-            )
+            ) and not (results and results[0].numel() == 0)  # sizes other than the first may leave nothing
         except Exception:
             good = False
         if not good:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from statement_operands import dim_of, size_of
-from wider_statements import branching, composite, found_sizes, quantized, random_numbers
+from wider_statements import branching, composite, counted, found_sizes, quantized, random_numbers
 
 if TYPE_CHECKING:
     from random_programs import Drawing, Statement
@@ -317,5 +317,5 @@ def write(d: Drawing, a: str, b: str, c: str) -> str:
 Family = Callable[["Drawing", str, str, str], str]
 _FAMILIES: dict[Family, int] = {
     unary: 5, binary: 6, several: 3, view: 6, rearrange: 4, reduction: 5, contraction: 4, neural: 3, indexing: 4, write: 6,
-    branching: 1, composite: 6, found_sizes: 1, quantized: 1, random_numbers: 1,
+    branching: 1, composite: 6, counted: 1, found_sizes: 1, quantized: 1, random_numbers: 1,
 }  # fmt: skip

@@ -32,7 +32,7 @@ def repeat(
         return torch.while_loop(condition, body, carried)
     while bool(condition(*carried)):
         carried = body(*carried)
-    return carried
+    return tuple(value.clone() for value in carried)  # that share no memory with operands, also if nothing ran
 
 
 def found(value: torch.Tensor, dim: int, by: torch.Tensor) -> torch.Tensor:
@@ -78,6 +78,32 @@ def found_sizes(d: Drawing, a: str, b: str, c: str) -> str:
             f"torch.index_select({a}, {i}, torch.nonzero(torch.arange({a}.shape[{i}]) % 2 == 0).flatten())",
             f"torch.argwhere({a} > 0).sum(0)",
             f"{a}.repeat_interleave(({b}.flatten()[0].to(torch.int64).abs() % 3 + 1).expand({a}.shape[{i}]), {i})",
+        )
+    )
+
+
+def counted(d: Drawing, a: str, b: str, c: str) -> str:
+    """With `count`, an integer that calls choose."""
+    i = dim_of(d, a)
+    return d.random.choice(
+        (
+            f"{a} * count",
+            f"{a}.roll(count, {i})",
+            f"{a}[..., :count]",
+            f"{a}[count - 1]",
+            f"{a}[-count:]",
+            f"torch.arange(count) + {a}.sum()",
+            "torch.full((count, 2), 1.5)",
+            f"{a}.unsqueeze(0).expand(count, *{a}.shape)",
+            f"{a}.repeat_interleave(count, {i})",
+            f"{a}.narrow({i}, 0, min(count, {a}.shape[{i}]))",
+            f"torch.topk({a}, count, {i}).values",
+            f"F.pad({a}, (count, 0))",
+            f"torch.cat([{a}] * count, {i})",
+            f"torch.linspace(0, 1, count) * {a}.sum()",
+            f"torch.tril({a}, count - 3)",
+            f"torch.pow({a}, count)",
+            f"{a}.sum({i}) if count > 2 else {a}.amax({i})",
         )
     )
 
