@@ -48,7 +48,7 @@ def test_the_three_numbers() -> None:
     now = {row: cells[0] for row, cells in table("number").items()}
     assert now == {
         "product version": version,
-        "version of the C ABI": found(r"#define INGOT_ABI_VERSION (\d+)", "include/ingot/ingot.h"),
+        "version of the C ABI": found(r"#define INGOT_ABI_VERSION (\d+)", "include/ingot/base.h"),
         "engine format": form,
     }
     assert ingot.__version__ == version

@@ -12,7 +12,7 @@ from ingot import _core, _ctypes
 from ingot._ctypes import library, structs
 
 FOLDER = Path(__file__).parents[2] / "include/ingot"
-HEADER = (FOLDER / "ingot.h").read_text() + (FOLDER / "build.h").read_text()
+HEADER = "".join((FOLDER / name).read_text() for name in ("base.h", "ingot.h", "build.h"))
 
 
 def test_it_has_the_names_of_the_extension() -> None:

@@ -32,7 +32,9 @@ def repeat(
         return torch.while_loop(condition, body, carried)
     while bool(condition(*carried)):
         carried = body(*carried)
-    return tuple(value.clone() for value in carried)  # that share no memory with operands, also if nothing ran
+    return tuple(
+        value.clone() for value in carried
+    )  # that share no memory with operands, also if nothing ran
 
 
 def found(value: torch.Tensor, dim: int, by: torch.Tensor) -> torch.Tensor:

@@ -46,7 +46,8 @@ def private(symbols: set[tuple[str, str]]) -> set[str]:
 
 
 def declared() -> set[str]:
-    headers = [(ROOT / "include/ingot" / name).read_text(encoding="utf-8") for name in ("ingot.h", "build.h")]
+    names = ("base.h", "ingot.h", "build.h")
+    headers = [(ROOT / "include/ingot" / name).read_text(encoding="utf-8") for name in names]
     return set(re.findall(r"INGOT_API[^;(]*?\b(ingot_\w+)\(", "".join(headers)))
 
 
