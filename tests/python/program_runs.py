@@ -33,7 +33,7 @@ class Observed:
     tensors: list[torch.Tensor]
     names: list[str]
     shared: list[set[tuple[str, str]]]
-    others: list[tuple[Any, ...]]  # the tree of each call's results, and those that are no tensors
+    others: list[tuple[Any, ...]]  # the tree of the results per call, and results that are not tensors
     met_undefined: bool = False
 
 
