@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Adds the operator list of the installed torch to src/importers/aten/schema/aten_schemas.def.
 
-Run it when a new torch is supported. Overloads that the table has stay, as files of older torches name them, and so do their
-words. One table serves all versions as long as newer ones only add arguments with defaults at the end of an overload: anything
-else ends in an error here, and would need a table for each version. (From 2.11 to 2.15 one overload grew; none changed.) Kept are the overloads that a model at inference can call: no backward,
+Run it when a new torch is supported. Overloads that the table has stay, as files of older torches name them, and so do
+their words. One table serves all versions as long as newer ones only add arguments with defaults at the end of an overload:
+anything else ends in an error here, and would need a table for each version. (From 2.11 to 2.15 one overload grew; none
+changed.) Kept are the overloads that a model at inference can call: no backward,
 no out= variants, and nothing of layouts, devices and libraries whose tensors Ingot refuses. Words after a schema
 and a bar are what torch's own tables say of the overload:
 
