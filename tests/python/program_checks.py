@@ -34,14 +34,24 @@ class DifferenceError(Exception):
     """Ingot and eager disagree."""
 
 
-# Elsewhere results share no memory with arguments, and a program has the dtypes that were exported.
-_ANYWHERE = {"structured", "cached", "other strides"}
+# Elsewhere results share no memory with arguments, and a program has the weights, integers and dtypes that were exported.
+_TORCH_COMPILE = {"writes results", "one tensor", "autocast", "counts", "new weights"}
+# Options of builds by the manner of a program.
+_OPTIONS: dict[str, dict[str, Any]] = {
+    "level 0": {"optimization_level": 0},
+    "level 1": {"optimization_level": 1},
+    "level 2": {"optimization_level": 2},
+    "strict": {"numerics": "strict"},
+    "x86-64-v3": {"cpu": "x86-64-v3"},
+}
 
 
 def check(program: Program, way: str) -> None:
     """Raises DifferenceError, UnsupportedProgramError, or what Ingot raised and should not have."""
     if way != "torch.compile":
-        program = replace(program, manners=tuple(set(program.manners) & _ANYWHERE))
+        program = replace(
+            program, manners=tuple(name for name in program.manners if name not in _TORCH_COMPILE)
+        )
     module = build_module(program)
     assignments = [k % len(program.sizes) for k in range(max(_CALLS, len(program.sizes)))]
     eager = copy.deepcopy(module)
@@ -72,10 +82,11 @@ def check(program: Program, way: str) -> None:
 
 def run_by_ingot(program: Program, way: str, module: nn.Module, assignments: Sequence[int]) -> Observed:
     ours = copy.deepcopy(module)
+    options = {name: value for manner in program.manners for name, value in _OPTIONS.get(manner, {}).items()}
     with tempfile.TemporaryDirectory() as folder:
         if "cached" not in program.manners:
-            return _run(program, way, ours, assignments)
-        options = {"engine_cache_dir": folder, "cache_built_engines": True, "reuse_cached_engines": True}
+            return _run(program, way, ours, assignments, **options)
+        options |= {"engine_cache_dir": folder, "cache_built_engines": True, "reuse_cached_engines": True}
         other = copy.deepcopy(module)
         with torch.no_grad():
             for value in other.parameters():

@@ -50,6 +50,8 @@ def observe(
         prepared = {id(value): prepare(value) for value in given}
         given = [prepared[id(value)] for value in given]
         autocast = torch.autocast("cpu", torch.bfloat16, enabled="autocast" in program.manners)
+        if call == len(assignments) - 1 and "new weights" in program.manners:
+            _change_weights(module)
         torch.manual_seed(call)
         with torch.no_grad(), autocast:
             results = run(*given, **program.counts(call))
@@ -67,6 +69,12 @@ def observe(
         if "writes results" in program.manners:
             _write(leaves)
     return observed
+
+
+def _change_weights(module: nn.Module) -> None:
+    with torch.no_grad():
+        for value in module.parameters():
+            value.mul_(0.5)
 
 
 def _write(results: Sequence[torch.Tensor]) -> None:
@@ -103,7 +111,12 @@ def exported(program: Program, module: nn.Module) -> torch.export.ExportedProgra
 
 def by_export(program: Program, module: nn.Module, **options: Any) -> Callable[..., Any]:
     source = exported(program, module)
-    return _refusing(ingot.compile(source, **options), source, lambda: exported(program, module))
+    compiled = ingot.compile(source, **options)
+    if "saved" in program.manners:
+        with tempfile.TemporaryDirectory() as folder:
+            ingot.save(compiled, os.path.join(folder, "compiled.pt2"))
+            compiled = ingot.load(os.path.join(folder, "compiled.pt2"))
+    return _refusing(compiled, source, lambda: exported(program, module))
 
 
 def by_archive(program: Program, module: nn.Module, **options: Any) -> Callable[..., Any]:
@@ -111,7 +124,10 @@ def by_archive(program: Program, module: nn.Module, **options: Any) -> Callable[
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "program.pt2")
         torch.export.save(source, path)
-        return _refusing(ingot.build(path, **options), source, lambda: exported(program, module))
+        engine = ingot.build(path, **options)
+        if "saved" in program.manners:
+            engine = ingot.Engine.from_bytes(engine.to_bytes())
+        return _refusing(engine, source, lambda: exported(program, module))
 
 
 _OTHER_SIZES = ("INGOT-U303", "INGOT-U304", "INGOT-U305", "INGOT-U312")

@@ -75,6 +75,13 @@ MANNERS = {
     "one tensor": 0.08,  # arguments of equal types are the same tensor
     "autocast": 0.08,  # to bf16
     "counts": 0.3,  # calls choose an integer that the program uses
+    "saved": 0.1,  # the compiled model is saved and loaded
+    "new weights": 0.1,  # parameters change before the last call
+    "level 0": 0.05,
+    "level 1": 0.05,
+    "level 2": 0.05,
+    "strict": 0.05,
+    "x86-64-v3": 0.08,
 }
 COUNT = 2  # that integer, if they do not
 
