@@ -135,7 +135,7 @@ def excuse(
             return "torch alone, without Ingot, differs from eager"
         except Exception as error:
             return f"torch alone, without Ingot, fails: {type(error).__name__}"
-    if way != "torch.compile" and records_another_type(program, module):
+    if way != "trace" and records_another_type(program, module):
         return "torch exported a result with another dtype than it computes"
     return ""
 

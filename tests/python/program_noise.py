@@ -49,7 +49,7 @@ class Noise(TorchDispatchMode):
     def look(self, name: str, args: tuple, result: Any) -> None:
         """Records what torch or C++ leaves undefined, such as integers made of floats that they cannot hold, and what kernels of
         torch contradict each other in: GELU of infinity is NaN in f32 and infinity in f64; whether the mean of var_mean is
-        infinite or NaN depends on where infinities stand."""
+        infinite or NaN depends on where infinities stand; inverses of matrices that are singular but for roundings."""
         if name.startswith("aten::index_put") and not (len(args) > 3 and args[3]):
             self.met_undefined |= _has_duplicates(args[1])
         if name in ("aten::gelu", "aten::var_mean", "aten::std_mean"):
@@ -58,6 +58,8 @@ class Noise(TorchDispatchMode):
             self.met_undefined |= _depends_on_order(args[0], args[1] if len(args) > 1 else None)
         if name in ("aten::signbit", "aten::copysign"):
             self.met_undefined |= bool(torch.as_tensor(args[-1]).isnan().any())
+        if name.startswith(("aten::linalg_inv", "aten::linalg_solve", "aten::_linalg_solve")):
+            self.met_undefined |= _is_nearly_singular(args[0])
         for source in _becoming_integers(name, args, result):
             limit = 2.0**63 if result.dtype is torch.int64 else 2.0**31
             self.met_undefined |= not bool((source.double().abs() < limit).all())
@@ -75,6 +77,13 @@ class Noise(TorchDispatchMode):
         factor = 1 + self.sign * noise * _NOISE[value.dtype]
         with torch.utils._python_dispatch._disable_current_modes():
             value.copy_(value.double() * factor)
+
+
+def _is_nearly_singular(matrices: torch.Tensor) -> bool:
+    if not matrices.numel() or not bool(torch.isfinite(matrices).all()):
+        return False
+    condition = torch.linalg.cond(matrices.to(torch.float64))
+    return not bool((condition < 1e-3 / torch.finfo(matrices.dtype).eps).all())
 
 
 def _becoming_integers(name: str, args: tuple, result: Any) -> list[torch.Tensor]:

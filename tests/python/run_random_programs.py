@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random modules through torch.compile, torch.export and .pt2 files, against eager. What fails is shrunk and printed as Python.
+"""Random modules through torch.compile, torch.export, .pt2 files and TorchScript, against eager. What fails is shrunk and printed as Python.
 
     python tests/python/run_random_programs.py [--seed N] [--first K] [--count N] [--seconds S] [--way WAY] [--state FILE]
 
@@ -23,6 +23,7 @@ from pathlib import Path
 _ROOT = Path(__file__).resolve().parents[2]
 _CHILD_PROGRAMS = 60  # then a fresh process: torch.compile keeps all that it compiled
 _SECONDS_A_PROGRAM = 120
+_WAYS = ("torch.compile", "export", "torch.compile", "pt2", "torch.compile", "export", "trace", "pt2")
 _LINES_SAID = 10  # of what a process that ended wrote to its standard error
 
 
@@ -36,7 +37,7 @@ def program_seed(seed: int, number: int) -> int:
 
 
 def way_of(number: int, wanted: str | None) -> str:
-    return wanted or ("torch.compile", "export", "torch.compile", "pt2")[number % 4]
+    return wanted or _WAYS[number % len(_WAYS)]
 
 
 def run_one(seed: int, number: int, wanted: str | None) -> dict[str, str]:
@@ -180,7 +181,7 @@ def main() -> int:
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--count", type=int, default=100)
     parser.add_argument("--seconds", type=float, default=1e9)
-    parser.add_argument("--way", choices=["torch.compile", "export", "pt2"])
+    parser.add_argument("--way", choices=["torch.compile", "export", "pt2", "trace"])
     parser.add_argument("--state", help="where the run goes on, and how many programs ran so far")
     parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
     chosen = parser.parse_args()

@@ -133,6 +133,16 @@ def test_floats_that_integers_cannot_hold_have_no_correct_result(write: Callable
         assert noise.met_undefined == is_undefined, value
 
 
+def test_inverses_of_nearly_singular_matrices_are_undefined() -> None:
+    matrix = torch.eye(3)
+    for smallest, is_undefined in ((1.0, False), (1e-3, False), (1e-6, True), (0.0, True)):
+        matrix[2, 2] = smallest
+        for function in (torch.linalg.inv_ex, lambda x: torch.linalg.solve_ex(x, torch.ones(3, 1))):
+            with Noise(0) as noise:
+                function(matrix)
+            assert noise.met_undefined == is_undefined, smallest
+
+
 def test_means_beside_variances_of_infinities_are_undefined() -> None:
     """Torch's are infinite if the infinity is the last element."""
     for function in (torch.var_mean, torch.std_mean):

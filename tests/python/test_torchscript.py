@@ -252,3 +252,51 @@ def test_a_plain_module_is_scripted() -> None:
     model, x = mlp().eval(), torch.randn(2, 8)
     compiled = ingot.compile(model, ir="torchscript", inputs=[x])
     assert_accurate(compiled(x), model(x), golden(model, [x]))
+
+
+class Numbers(nn.Module):
+    """Traces have tensors of 0 dims for these numbers, and TorchScript has numbers for these tensors."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        kinds = (torch.float64, torch.float32, torch.bfloat16, torch.int64, torch.int32, torch.uint8)
+        self.constants = [torch.tensor(3, dtype=kind) for kind in kinds]
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        return (*self.results(x), *self.results(x.sum()))
+
+    def results(self, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        numbers = (
+            x + 2.5,
+            x * 2,
+            x / 2.5,
+            x - 2.5,
+            2.5 - x,
+            2.5 / x,
+            x // 2.5,
+            torch.floor_divide(x, 2),
+            torch.add(x, 2.5, alpha=2),
+        )
+        first = self.constants[0]
+        others = (
+            first * x,
+            torch.div(x, first, rounding_mode="floor"),
+            torch.multiply(x, first),
+            torch.maximum(x, first),
+        )
+        sums = [f(x, c) for c in self.constants for f in (torch.add, torch.sub, torch.mul, torch.true_divide)]
+        return (*numbers, *others, *sums, torch.where(x > 1, x, first))  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore::torch.jit.TracerWarning")
+@pytest.mark.parametrize("is_saved", [False, True])
+@pytest.mark.parametrize("form", ["traced", "frozen trace"])
+@pytest.mark.parametrize("dtype", [torch.int64, torch.int32, torch.float32, torch.bfloat16])
+def test_constants_that_are_numbers(dtype: torch.dtype, form: str, is_saved: bool, tmp_path: Path) -> None:
+    """Also those of 0-dim results, whose dtypes tensors of 0 dims would decide."""
+    x = torch.full((3,), 5, dtype=dtype)
+    model = FORMS[form](Numbers(), x)
+    if is_saved:
+        torch.jit.save(model, tmp_path / "model.ts")
+        model = torch.jit.load(tmp_path / "model.ts")
+    assert_same(ingot.ts.compile(model, inputs=[x])(x), model(x))

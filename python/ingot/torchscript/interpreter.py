@@ -17,6 +17,7 @@ from ingot.operators import overload
 from ingot.source import innermost
 from ingot.torchscript import branches
 from ingot.torchscript.builtins import ARITHMETIC, BUILTINS, DTYPES, MEMORY_FORMATS, PROPERTIES, QUERIES
+from ingot.torchscript.constant_numbers import with_numbers
 from ingot.torchscript.lines import frames_of
 
 Environment = dict[str, Any]  # by the name of a value
@@ -211,7 +212,11 @@ def _operator(node: torch._C.Node, inputs: list) -> Any:
         inputs = [_named(value, argument) for value, argument in zip(inputs, schema.arguments, strict=True)]
     is_torch = schema is not None and not kind.startswith("prim::")
     if is_torch and compat.dispatcher_has(schema.name, schema.overload_name):
-        return _call(schema, inputs)
+        tensors = [
+            as_tensor(value) if _takes_tensor(a) else value
+            for value, a in zip(inputs, schema.arguments, strict=True)
+        ]
+        return _call(schema, with_numbers(node, tensors))
     if kind not in BUILTINS:
         raise NotImplementedError("Ingot does not know this operator of TorchScript")
     return BUILTINS[kind](*inputs)
@@ -220,13 +225,15 @@ def _operator(node: torch._C.Node, inputs: list) -> Any:
 def _call(schema: torch._C.FunctionSchema, inputs: list) -> Any:
     positional, named = [], {}
     for value, argument in zip(inputs, schema.arguments, strict=True):
-        if str(argument.real_type) in ("Tensor", "Optional[Tensor]"):
-            value = as_tensor(value)
         if argument.kwarg_only:
             named[argument.name] = value
         else:
             positional.append(value)
     return overload(schema.name, schema.overload_name)(*positional, **named)
+
+
+def _takes_tensor(argument: torch._C.Argument) -> bool:
+    return str(argument.real_type) in ("Tensor", "Optional[Tensor]")
 
 
 @functools.cache
