@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random modules through torch.compile, torch.export, .pt2 files and TorchScript, against eager. What fails is shrunk and printed as Python.
+"""Random modules through torch.compile, torch.export, .pt2 files and traces, against eager. What fails is shrunk and printed as Python.
 
     python tests/python/run_random_programs.py [--seed N] [--first K] [--count N] [--seconds S] [--way WAY] [--state FILE]
 
