@@ -137,7 +137,15 @@ def by_trace(program: Program, module: nn.Module, **options: Any) -> Callable[..
         with tempfile.TemporaryDirectory() as folder:
             ingot.save(compiled, os.path.join(folder, "compiled.ts"), output_format="torchscript")
             compiled = ingot.load(os.path.join(folder, "compiled.ts"))
-    return compiled
+
+    def run(*given: torch.Tensor) -> Any:
+        try:
+            return compiled(*given)
+        except ingot.UserError as error:
+            _excuse_strides(error, given)
+            raise
+
+    return run
 
 
 def traced_by_torch(program: Program, module: nn.Module) -> Any:
@@ -165,14 +173,18 @@ def _refusing(
         try:
             return compiled(*given, **counts)
         except ingot.UserError as error:
-            if error.code == "INGOT-U306" and not all(value.is_contiguous() for value in given):
-                raise UnsupportedProgramError("an engine writes into dense arguments only") from error
+            _excuse_strides(error, given)
             is_constant = error.code == "INGOT-U303" and _declares_others(functional(export_again()), given)
             if not is_constant and (error.code not in _OTHER_SIZES or _runs(source, given)):
                 raise
             raise UnsupportedProgramError("torch.export: the program is not for all sizes") from error
 
     return run
+
+
+def _excuse_strides(error: ingot.UserError, given: Sequence[torch.Tensor]) -> None:
+    if error.code == "INGOT-U306" and not all(value.is_contiguous() for value in given):
+        raise UnsupportedProgramError("an engine writes into dense arguments only") from error
 
 
 def _declares_others(source: torch.export.ExportedProgram, given: Sequence[torch.Tensor]) -> bool:
