@@ -101,9 +101,8 @@ def _run(program: Program, way: str, ours: nn.Module, assignments: Sequence[int]
     try:
         compiled = WAYS[way](program, ours, **options)
     except ingot.UnsupportedError as error:
-        if not (way == "pt2" and error.code != "INGOT-N523") and not (
-            way == "trace" and error.code == "INGOT-N008"
-        ):
+        is_known = error.code in _OF_TRACES if way == "trace" else way == "pt2" and error.code != "INGOT-N523"
+        if not is_known:
             raise
         raise UnsupportedProgramError(str(error)) from error
     return observe(compiled, holder(way, ours), program, assignments)
