@@ -139,7 +139,7 @@ def excuse(
         except Exception as error:
             return f"torch alone, without Ingot, fails: {type(error).__name__}"
     if way != "trace" and records_another_type(program, module):
-        return "torch exported a result with another dtype than it computes"
+        return "torch exported a result with another dtype or rank than it computes"
     return ""
 
 

@@ -268,7 +268,8 @@ def observe_exact(module: nn.Module, program: Program, assignments: Sequence[int
 
 
 def records_another_type(program: Program, module: nn.Module) -> bool:
-    """Whether torch exported a result with a dtype that it does not compute: its rules for shapes have mistakes of their own."""
+    """Whether torch exported a result with a dtype or rank that it does not compute: its rules have mistakes of their own, and
+    `squeeze` keeps dims that follow from data, which may have one element."""
     try:
         source = exported(program, copy.deepcopy(module)).module()
     except UnsupportedProgramError:
@@ -280,7 +281,7 @@ def records_another_type(program: Program, module: nn.Module) -> bool:
         def run_node(self, node: torch.fx.Node) -> Any:
             result, recorded = super().run_node(node), node.meta.get("val")
             if isinstance(result, torch.Tensor) and isinstance(recorded, torch.Tensor):
-                self.differs |= result.dtype != recorded.dtype
+                self.differs |= (result.dtype, result.dim()) != (recorded.dtype, recorded.dim())
             return result
 
     comparing = Comparing(source)
