@@ -141,7 +141,7 @@ def by_trace(program: Program, module: nn.Module, **options: Any) -> Callable[..
     def run(*given: torch.Tensor) -> Any:
         try:
             return compiled(*given)
-        except ingot.UserError as error:
+        except (ingot.UserError, RuntimeError) as error:  # of TorchScript, if the model was saved
             _excuse_strides(error, given)
             raise
 
@@ -182,8 +182,8 @@ def _refusing(
     return run
 
 
-def _excuse_strides(error: ingot.UserError, given: Sequence[torch.Tensor]) -> None:
-    if error.code == "INGOT-U306" and not all(value.is_contiguous() for value in given):
+def _excuse_strides(error: Exception, given: Sequence[torch.Tensor]) -> None:
+    if "INGOT-U306" in str(error) and not all(value.is_contiguous() for value in given):
         raise UnsupportedProgramError("an engine writes into dense arguments only") from error
 
 
