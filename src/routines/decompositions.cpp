@@ -6,6 +6,7 @@
 #include <unsupported/Eigen/MatrixFunctions>
 
 #include "routines/matrices.h"
+#include "routines/reflections.h"
 
 namespace ingot::core::routines {
 namespace {
@@ -25,10 +26,11 @@ void run_householder_qr(const RoutineCall& call) {
               "householder_qr");
   if (sizes.rows == 0 || sizes.columns == 0) return;
   for_each_matrix(call, sizes.count, sizes.rows * sizes.columns, [&](int64_t i) {
-    const Eigen::HouseholderQR<Given> found(read_matrix<Given>(call.inputs, i));
-    write_matrix<Given>(factor, i, found.matrixQR());
-    // LAPACK reflects by the adjoint.
-    write_vector<Given>(scales, i, found.hCoeffs().conjugate());
+    Given work = read_matrix<Given>(call.inputs, i);
+    VectorOf<Given> factors(std::min(sizes.rows, sizes.columns));
+    factor_qr<Given>(work, factors);
+    write_matrix<Given>(factor, i, work);
+    write_vector<Given>(scales, i, factors);
   });
 }
 
@@ -48,16 +50,7 @@ void run_householder_product(const RoutineCall& call) {
   for_each_matrix(call, sizes.count, sizes.rows * sizes.columns, [&](int64_t i) {
     const Given vectors = read_matrix<Given>(matrices, i);
     const VectorOf<Given> factors = read_vector<Given>(scales, i);
-    Given product = Given::Identity(sizes.rows, sizes.columns);
-    for (int64_t k = count; k-- > 0;) {
-      const int64_t below = sizes.rows - k;
-      VectorOf<Given> reflection = vectors.col(k).tail(below);
-      reflection(0) = 1;
-      auto changed = product.bottomRows(below);
-      const auto along = (reflection.adjoint() * changed).eval();
-      changed.noalias() -= factors(k) * reflection * along;
-    }
-    write_matrix<Given>(call.outputs, i, product);
+    write_matrix<Given>(call.outputs, i, product_of_reflections<Given>(vectors, factors));
   });
 }
 

@@ -8,10 +8,26 @@
 namespace ingot::core::routines {
 namespace {
 
-constexpr Eigen::Index kSmall = 8;  // columns that are factorized one by one
+constexpr Eigen::Index kSmall = 8;           // columns that are factorized one by one
+constexpr Eigen::Index kSmallTriangle = 16;  // triangles that are not halved
 
-template <typename Given>
-using RefOf = Eigen::Ref<Given>;
+// b becomes the solution x of t x = b.
+template <unsigned Triangle, typename Given>
+void solve_triangle(const ConstRefOf<Given>& t, RefOf<Given> b) {
+  const Eigen::Index size = t.rows(), half = size / 2, others = size - half;
+  if (size <= kSmallTriangle) return t.template triangularView<Triangle>().solveInPlace(b);
+  const auto first = t.topLeftCorner(half, half), last = t.bottomRightCorner(others, others);
+  auto top = b.topRows(half), bottom = b.bottomRows(others);
+  if constexpr ((Triangle & Eigen::Lower) != 0) {
+    solve_triangle<Triangle, Given>(first, top);
+    add_product<Given>(bottom, -1, {t.bottomLeftCorner(others, half)}, {top});
+    solve_triangle<Triangle, Given>(last, bottom);
+  } else {
+    solve_triangle<Triangle, Given>(last, bottom);
+    add_product<Given>(top, -1, {t.topRightCorner(half, others)}, {bottom});
+    solve_triangle<Triangle, Given>(first, top);
+  }
+}
 
 // Rows `pivots[k]` and k are exchanged, in the order of k.
 template <typename Given>
@@ -52,9 +68,9 @@ int32_t factor_lu(RefOf<Given> x, int32_t* pivots, Eigen::Index first) {
   const int32_t zero = factor_lu<Given>(x.leftCols(half), pivots, first);
   exchange_rows<Given>(x.rightCols(right), pivots, half, first);
   auto upper_right = x.topRightCorner(half, right);
-  x.topLeftCorner(half, half).template triangularView<Eigen::UnitLower>().solveInPlace(upper_right);
+  solve_triangle<Eigen::UnitLower, Given>(x.topLeftCorner(half, half), upper_right);
   auto lower_right = x.bottomRightCorner(rows - half, right);
-  lower_right.noalias() -= x.bottomLeftCorner(rows - half, half) * upper_right;
+  add_product<Given>(lower_right, -1, {x.bottomLeftCorner(rows - half, half)}, {upper_right});
   const int32_t later = factor_lu<Given>(lower_right, pivots + half, first + half);
   exchange_rows<Given>(x.bottomLeftCorner(rows - half, half), pivots + half, count - half, first + half);
   return zero != 0 ? zero : later;
@@ -74,18 +90,41 @@ int32_t factor_small_cholesky(RefOf<Given> x) {
   }
   return 0;
 }
+// b becomes the x of x l^H = b.
+template <typename Given>
+void solve_adjoint(const ConstRefOf<Given>& l, RefOf<Given> b) {
+  const Eigen::Index size = l.rows(), half = size / 2, others = size - half;
+  if (size <= kSmallTriangle) {
+    l.template triangularView<Eigen::Lower>().adjoint().template solveInPlace<Eigen::OnTheRight>(b);
+    return;
+  }
+  auto left = b.leftCols(half), right = b.rightCols(others);
+  solve_adjoint<Given>(l.topLeftCorner(half, half), left);
+  add_product<Given>(right, -1, {left}, {l.bottomLeftCorner(others, half), true});
+  solve_adjoint<Given>(l.bottomRightCorner(others, others), right);
+}
+// The lower triangle of x less b b^H; what is above it is lost.
+template <typename Given>
+void subtract_square(RefOf<Given> x, const ConstRefOf<Given>& b) {
+  constexpr Eigen::Index kSmallSquare = 48;
+  const Eigen::Index size = x.rows(), half = size / 2, others = size - half;
+  if (size <= kSmallSquare) {
+    add_product<Given>(x, -1, {b}, {b, true});
+    return;
+  }
+  subtract_square<Given>(x.topLeftCorner(half, half), b.topRows(half));
+  add_product<Given>(x.bottomLeftCorner(others, half), -1, {b.bottomRows(others)}, {b.topRows(half), true});
+  subtract_square<Given>(x.bottomRightCorner(others, others), b.bottomRows(others));
+}
 template <typename Given>
 int32_t factor_cholesky(RefOf<Given> x) {
   if (x.rows() <= kSmall) return factor_small_cholesky<Given>(x);
   const Eigen::Index half = x.rows() / 2, below = x.rows() - half;
   if (const int32_t failed = factor_cholesky<Given>(x.topLeftCorner(half, half))) return failed;
   auto left = x.bottomLeftCorner(below, half);
-  x.topLeftCorner(half, half)
-      .template triangularView<Eigen::Lower>()
-      .adjoint()
-      .template solveInPlace<Eigen::OnTheRight>(left);
   auto last = x.bottomRightCorner(below, below);
-  last.template selfadjointView<Eigen::Lower>().rankUpdate(left, -1);
+  solve_adjoint<Given>(x.topLeftCorner(half, half), left);
+  subtract_square<Given>(last, left);
   const int32_t failed = factor_cholesky<Given>(last);
   return failed == 0 ? 0 : failed + static_cast<int32_t>(half);
 }
@@ -143,10 +182,10 @@ void run_triangular_solve(const RoutineCall& call) {
   for_each_matrix(call, sizes.count, sizes.rows * (sizes.rows + right.columns), [&](int64_t i) {
     const Given triangle = read_matrix<Given>(a, i);
     Given work = read_matrix<Given>(b, i);
-    if (upper && unit) triangle.template triangularView<Eigen::UnitUpper>().solveInPlace(work);
-    if (upper && !unit) triangle.template triangularView<Eigen::Upper>().solveInPlace(work);
-    if (!upper && unit) triangle.template triangularView<Eigen::UnitLower>().solveInPlace(work);
-    if (!upper && !unit) triangle.template triangularView<Eigen::Lower>().solveInPlace(work);
+    if (upper && unit) solve_triangle<Eigen::UnitUpper, Given>(triangle, work);
+    if (upper && !unit) solve_triangle<Eigen::Upper, Given>(triangle, work);
+    if (!upper && unit) solve_triangle<Eigen::UnitLower, Given>(triangle, work);
+    if (!upper && !unit) solve_triangle<Eigen::Lower, Given>(triangle, work);
     write_matrix<Given>(call.outputs, i, work);
   });
 }

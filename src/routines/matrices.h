@@ -17,8 +17,60 @@
 #endif
 #include <Eigen/Dense>
 
+#include "routines/matrix_products.h"
 #include "routines/routines.h"
 #include "support/thread_pool.h"
+
+namespace ingot::core::routines {
+
+// A matrix, or what it is transposed or the adjoint of.
+template <typename Scalar>
+struct Operand {
+  const Scalar* data;
+  int64_t stride;
+  bool is_transposed, is_conjugate;
+
+  int64_t row() const { return is_transposed ? stride : 1; }
+  int64_t column() const { return is_transposed ? 1 : stride; }
+};
+struct ProductSizes {
+  int64_t rows, columns, depth;
+};
+// c += alpha a b; columns of c are `stride` elements apart.
+void add_product(double* c, int64_t stride, const ProductSizes& sizes, double alpha, const Operand<double>& a,
+                 const Operand<double>& b);
+void add_product(std::complex<double>* c, int64_t stride, const ProductSizes& sizes,
+                 std::complex<double> alpha, const Operand<std::complex<double>>& a,
+                 const Operand<std::complex<double>>& b);
+
+// Eigen's own products are compiled for the oldest processor.
+template <typename Index, typename Scalar, int kLhsOrder, bool kLhsConjugate, int kRhsOrder,
+          bool kRhsConjugate>
+struct ProductOfEigen {
+  using Traits = Eigen::internal::gebp_traits<Scalar, Scalar>;
+  static void run(Index rows, Index columns, Index depth, const Scalar* a, Index a_stride, const Scalar* b,
+                  Index b_stride, Scalar* c, Index, Index stride, Scalar alpha,
+                  Eigen::internal::level3_blocking<Scalar, Scalar>&,
+                  Eigen::internal::GemmParallelInfo<Index>* = nullptr) {
+    add_product(c, stride, {rows, columns, depth}, alpha,
+                {a, a_stride, kLhsOrder == Eigen::RowMajor, kLhsConjugate},
+                {b, b_stride, kRhsOrder == Eigen::RowMajor, kRhsConjugate});
+  }
+};
+
+}  // namespace ingot::core::routines
+
+template <typename Index, int kLhsOrder, bool kLhsConjugate, int kRhsOrder, bool kRhsConjugate>
+struct Eigen::internal::general_matrix_matrix_product<Index, double, kLhsOrder, kLhsConjugate, double,
+                                                      kRhsOrder, kRhsConjugate, Eigen::ColMajor, 1>
+    : ingot::core::routines::ProductOfEigen<Index, double, kLhsOrder, kLhsConjugate, kRhsOrder,
+                                            kRhsConjugate> {};
+template <typename Index, int kLhsOrder, bool kLhsConjugate, int kRhsOrder, bool kRhsConjugate>
+struct Eigen::internal::general_matrix_matrix_product<Index, std::complex<double>, kLhsOrder, kLhsConjugate,
+                                                      std::complex<double>, kRhsOrder, kRhsConjugate,
+                                                      Eigen::ColMajor, 1>
+    : ingot::core::routines::ProductOfEigen<Index, std::complex<double>, kLhsOrder, kLhsConjugate, kRhsOrder,
+                                            kRhsConjugate> {};
 
 namespace ingot::core::routines {
 
@@ -26,6 +78,26 @@ using Matrix = Eigen::MatrixXd;  // column-major
 using ComplexMatrix = Eigen::MatrixXcd;
 template <typename Given>
 using VectorOf = Eigen::Matrix<typename Given::Scalar, Eigen::Dynamic, 1>;
+
+template <typename Given>
+using RefOf = Eigen::Ref<Given>;
+template <typename Given>
+using ConstRefOf = Eigen::Ref<const Given>;
+
+// c += alpha a b, for matrices or their adjoints.
+template <typename Given>
+struct FactorOf {
+  ConstRefOf<Given> matrix;
+  bool is_adjoint = false;
+  Operand<typename Given::Scalar> operand() const {
+    return {matrix.data(), matrix.outerStride(), is_adjoint, is_adjoint};
+  }
+};
+template <typename Given>
+void add_product(RefOf<Given> c, double alpha, const FactorOf<Given>& a, const FactorOf<Given>& b) {
+  const int64_t depth = a.is_adjoint ? a.matrix.rows() : a.matrix.cols();
+  add_product(c.data(), c.outerStride(), {c.rows(), c.cols(), depth}, alpha, a.operand(), b.operand());
+}
 
 // By which LAPACK compares pivots.
 inline double pivot_size(double x) { return std::abs(x); }

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// The product of several reflections is I - V T V^H with a triangle T, so that most of the work is products
+// of matrices.
+#include "routines/reflections.h"
+
+#include <algorithm>
+
+namespace ingot::core::routines {
+namespace {
+
+using Eigen::Index;
+constexpr Index kReflectedAlone = 32;     // columns that are reflected one by one
+constexpr Index kReflectedTogether = 32;  // reflections that are applied together
+
+template <typename Given>
+struct Reflections {
+  Given v, t;
+
+  Reflections(const Eigen::Ref<const Given>& vectors, const Eigen::Ref<const VectorOf<Given>>& scales)
+      : v(vectors.template triangularView<Eigen::UnitLower>()), t(scales.size(), scales.size()) {
+    Given lengths = Given::Zero(v.cols(), v.cols());
+    add_product<Given>(lengths, 1, {v, true}, {v});
+    t.setZero();
+    for (Index k = 0; k < scales.size(); ++k) {
+      t.col(k).head(k).noalias() = t.topLeftCorner(k, k) * (lengths.col(k).head(k) * -scales(k));
+      t(k, k) = scales(k);
+    }
+  }
+  // x becomes the product of the reflections, or its adjoint, by x.
+  void apply(RefOf<Given> x, bool is_adjoint) const {
+    Given along = Given::Zero(v.cols(), x.cols()), scaled = along;
+    add_product<Given>(along, 1, {v, true}, {x});
+    add_product<Given>(scaled, 1, {t, is_adjoint}, {along});
+    add_product<Given>(x, -1, {v}, {scaled});
+  }
+};
+
+template <typename Given>
+void reflect_columns(Eigen::Ref<Given> x, Eigen::Ref<VectorOf<Given>> scales) {
+  VectorOf<Given> work(x.cols());
+  for (Index k = 0; k < scales.size(); ++k) {
+    const Index rows = x.rows() - k, right = x.cols() - k - 1;
+    typename Given::Scalar scale;
+    double diagonal;
+    x.col(k).tail(rows).makeHouseholderInPlace(scale, diagonal);
+    x(k, k) = diagonal;
+    x.bottomRightCorner(rows, right).applyHouseholderOnTheLeft(x.col(k).tail(rows - 1), scale, work.data());
+    scales(k) = Eigen::numext::conj(scale);  // Eigen reflects by the adjoint
+  }
+}
+
+}  // namespace
+
+template <typename Given>
+void factor_qr(Eigen::Ref<Given> x, Eigen::Ref<VectorOf<Given>> scales) {
+  const Index count = scales.size(), rows = x.rows(), columns = x.cols();
+  if (count <= kReflectedAlone && columns <= kReflectedAlone) return reflect_columns<Given>(x, scales);
+  const Index left = std::min({count, kReflectedTogether, (columns + 1) / 2}), right = columns - left;
+  factor_qr<Given>(x.leftCols(left), scales.head(left));
+  if (right == 0) return;
+  Reflections<Given>(x.leftCols(left), scales.head(left)).apply(x.rightCols(right), true);
+  if (left == count) return;
+  factor_qr<Given>(x.bottomRightCorner(rows - left, right), scales.tail(count - left));
+}
+
+template <typename Given>
+Given product_of_reflections(const Given& vectors, const VectorOf<Given>& scales) {
+  Given x = Given::Identity(vectors.rows(), vectors.cols());
+  for (Index end = scales.size(); end > 0;) {
+    const Index size = (end - 1) % kReflectedTogether + 1, first = end - size, below = x.rows() - first;
+    // Earlier columns of x are still zero in these rows.
+    Reflections<Given>(vectors.block(first, first, below, size), scales.segment(first, size))
+        .apply(x.bottomRightCorner(below, x.cols() - first), false);
+    end = first;
+  }
+  return x;
+}
+
+#define INSTANTIATE(Given)                                                        \
+  template void factor_qr<Given>(Eigen::Ref<Given>, Eigen::Ref<VectorOf<Given>>); \
+  template Given product_of_reflections<Given>(const Given&, const VectorOf<Given>&);
+INSTANTIATE(Matrix)
+INSTANTIATE(ComplexMatrix)
+#undef INSTANTIATE
+
+}  // namespace ingot::core::routines
