@@ -23,7 +23,7 @@
 
 namespace ingot::core::routines {
 
-// A matrix, or what it is transposed or the adjoint of.
+// A column-major matrix that is taken as it is, transposed or conjugate.
 template <typename Scalar>
 struct Operand {
   const Scalar* data;

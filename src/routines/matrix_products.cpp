@@ -73,10 +73,10 @@ INGOT_INLINE void add_tile(const double* a, const double* b, int64_t distance, c
   unrolled<Columns>([&](auto column) __attribute__((always_inline)) {
     unrolled<kVectorsOfTile>([&](auto vector) __attribute__((always_inline)) {
       Lanes sum;
-      double* const place = c + column * stride + vector * kLanes;
-      std::memcpy(&sum, place, Bytes);
+      double* const to = c + column * stride + vector * kLanes;
+      std::memcpy(&sum, to, Bytes);
       sum += block.alpha * total[column][vector];
-      std::memcpy(place, &sum, Bytes);
+      std::memcpy(to, &sum, Bytes);
     });
   });
 }
