@@ -23,14 +23,14 @@ struct MatrixCosts {
   Cost own_values = {}, single_values = {}, wide_values = {};
 };
 constexpr MatrixCosts kMatrixCosts[] = {
-    {&ops::cholesky, {0.03, 5}, {0.005, 6}, {0.012, 5.5}},
-    {&ops::lu_factor, {0.055, 4.5}, {0.018, 5.5}, {0.033, 5}},
-    {&ops::triangular_solve, {0.085, 6.5}, {0.025, 7.5}, {0.036, 7.5}},
-    {&ops::householder_qr, {0.18, 18}, {0.01, 18}, {0.04, 15}},
-    {&ops::householder_product, {0.18, 18}, {0.01, 18}, {0.04, 15}},
-    {&ops::matrix_exponential, {0.75, 28}, {0.03, 56}, {0.2, 66}},
-    {&ops::symmetric_eigen, {1.1, 50}, {0.05, 68}, {0.15, 88}, {0.1, 40}, {0.02, 33}, {0.08, 36}},
-    {&ops::singular_values, {0.8, 330}, {0.1, 160}, {0.4, 190}, {0.4, 270}, {0.1, 64}, {0.15, 72}},
+    {&ops::cholesky, {0.023, 4.5}, {0.004, 3.8}, {0.022, 3.2}},
+    {&ops::lu_factor, {0.041, 4.6}, {0.018, 4.1}, {0.03, 3.7}},
+    {&ops::triangular_solve, {0.055, 5.7}, {0.017, 6.4}, {0.029, 5.8}},
+    {&ops::householder_qr, {0.038, 16}, {0.01, 11}, {0.045, 11}},
+    {&ops::householder_product, {0.026, 15.5}, {0.019, 6.1}, {0.063, 6.1}},
+    {&ops::matrix_exponential, {0.29, 19}, {0.001, 36}, {0.1, 48}},
+    {&ops::symmetric_eigen, {0.73, 46}, {0.044, 41}, {0.16, 59}, {0.07, 37}, {0.028, 19}, {0.067, 21.5}},
+    {&ops::singular_values, {0.66, 273}, {0.12, 85}, {0.3, 130}, {0.22, 237}, {0.088, 40}, {0.16, 44}},
 };
 
 // Nanoseconds per element; `single` counts for 16 bits too.

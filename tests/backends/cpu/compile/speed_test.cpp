@@ -154,6 +154,21 @@ TEST(Speed, Routines) {
   EXPECT_EQ(answer(DType::kI64, 100), Answer::kFast);
 }
 
+TEST(Speed, MatricesBySizeAndDtype) {
+  const auto answer = [](const Op& op, DType dtype, int64_t size) {
+    Graph graph;
+    Value* x = graph.add_input("x", tensor(dtype, {2, size, size}));
+    Value* scales = graph.add_input("scales", tensor(dtype, {2, size}));
+    Node* node = &op == &ops::householder_product ? graph.add(op, {x, scales}) : graph.add(op, {x});
+    return judge_speed(*node, {}, Target{}).answer;
+  };
+  EXPECT_EQ(answer(ops::householder_product, DType::kF64, 512), Answer::kFast);
+  EXPECT_EQ(answer(ops::householder_product, DType::kF32, 512), Answer::kSlow);
+  EXPECT_EQ(answer(ops::householder_qr, DType::kF32, 512), Answer::kSlow);
+  EXPECT_EQ(answer(ops::householder_qr, DType::kF64, 512), Answer::kFast);
+  EXPECT_EQ(answer(ops::householder_qr, DType::kF32, 4), Answer::kFast);
+}
+
 TEST(Speed, JoinsSingleIntegersByMaskedStores) {
   const auto answer = [](DType dtype, const char* device) {
     Graph graph;
