@@ -49,10 +49,11 @@ class Noise(TorchDispatchMode):
     def look(self, name: str, args: tuple, result: Any) -> None:
         """Records what torch or C++ leaves undefined, such as integers made of floats that they cannot hold, and what kernels of
         torch contradict each other in: GELU of infinity is NaN in f32 and infinity in f64; whether the mean of var_mean is
-        infinite or NaN depends on where infinities stand; inverses of matrices that are singular but for roundings."""
+        infinite or NaN depends on where infinities stand, and which terms of a Fourier transform; inverses of matrices that
+        are singular but for roundings."""
         if name.startswith("aten::index_put") and not (len(args) > 3 and args[3]):
             self.met_undefined |= _has_duplicates(args[1])
-        if name in ("aten::gelu", "aten::var_mean", "aten::std_mean"):
+        if name in ("aten::gelu", "aten::var_mean", "aten::std_mean") or name.startswith("aten::_fft"):
             self.met_undefined |= bool(args[0].isinf().any())
         if name in ("aten::prod", "aten::cumprod"):
             self.met_undefined |= _depends_on_order(args[0], args[1] if len(args) > 1 else None)
