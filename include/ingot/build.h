@@ -101,7 +101,7 @@ typedef struct ingot_build_options {
  * (may be NULL) also `shapes` that do not match its program's inputs. */
 typedef struct ingot_builder ingot_builder;
 INGOT_API ingot_status* ingot_check_options(const ingot_builder* builder, const ingot_build_options* options);
-/* A .pt2 file of torch.export, torch 2.11 to 2.13. `report` (may be NULL) receives JSON: phases, whose
+/* A .pt2 file of torch.export, torch 2.11 to 2.15. `report` (may be NULL) receives JSON: phases, whose
  * seconds add up to the time of the call, passes with their rewrites, kernels, memory plan. */
 INGOT_API ingot_status* ingot_build_pt2(const char* path, const ingot_build_options* options,
                                         ingot_engine** engine, ingot_text** report);

@@ -88,7 +88,7 @@ inline std::vector<OptionInfo> compile_options() {
   return rows;
 }
 
-// Builds an engine from a .pt2 file of torch.export (torch 2.11 to 2.13). `report`, if given, receives JSON:
+// Builds an engine from a .pt2 file of torch.export (torch 2.11 to 2.15). `report`, if given, receives JSON:
 // phases with their seconds, kernels, memory plan. UserError: a bad file or option. UnsupportedError: a node
 // that Ingot cannot run, with its name and its line in the model.
 inline Engine compile(const std::filesystem::path& model, const CompileOptions& options = {},

@@ -177,7 +177,8 @@ def untraced() -> list[str]:
 def _first_and_hint(reason: str) -> str:
     lines = [line.strip() for line in reason.splitlines()]
     hints = [line for line in lines if line.startswith("Hint: Set ")]
-    return ". ".join([lines[0], *hints[:1]])
+    reasons = [line.partition("Reason: ")[2] for line in lines if "Reason: " in line]  # torch 2.15
+    return ". ".join([lines[0], *(hints or reasons)[:1]])
 
 
 def traced_parameters() -> list[torch.Tensor]:

@@ -47,7 +47,7 @@ def file_kind(path: str | os.PathLike[str]) -> FileKind:
     if not members or min(member.header_offset for member in members) > 0:
         return FileKind.DAMAGED  # the end is missing, and the directory is that of an archive inside
     names = {member.filename.rpartition("/")[2] for member in members}
-    # Of torch 2.11 to 2.13: TorchScript has data.pkl too, programs have constants in folders.
+    # Of torch 2.11 to 2.15: TorchScript has data.pkl too, programs have constants in folders.
     kinds = {
         "archive_format": FileKind.PROGRAM,
         "constants.pkl": FileKind.SCRIPT,

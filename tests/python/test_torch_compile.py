@@ -114,7 +114,8 @@ def test_a_model_that_torch_runs_without_a_graph_is_told_with_the_reason(
     with pytest.raises(ingot.UserError, match="nothing of it has reached Ingot") as error:
         ingot.report(compiled)
     assert error.value.code == "INGOT-U007"
-    assert "wrap RNN, GRU, or LSTM" in str(error.value)
+    assert "RNN, GRU, or LSTM" in str(error.value)
+    assert "Set torch._dynamo.config.allow_rnn=True" in str(error.value)
     assert "allow_rnn=True" in str(error.value)
 
 

@@ -16,7 +16,7 @@ namespace {
 constexpr std::string_view kModels = "models/";
 constexpr std::string_view kJson = ".json";
 constexpr std::string_view kSaveAgain =
-    "load it with the torch that wrote it, and save it again with torch.export.save of torch 2.11 to 2.13";
+    "load it with the torch that wrote it, and save it again with torch.export.save of torch 2.11 to 2.15";
 
 std::string_view as_text(Bytes bytes) {
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());

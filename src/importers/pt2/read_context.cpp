@@ -11,7 +11,7 @@ void refuse_unknown(const ReadContext& context, std::string_view what, std::stri
   throw UnsupportedError(
       "INGOT-N507",
       fmt::format("{} '{}' is unknown; the program's schema is {}", what, value, context.schema),
-      "save the program with torch 2.11 to 2.13, or use a newer Ingot");
+      "save the program with torch 2.11 to 2.15, or use a newer Ingot");
 }
 
 }  // namespace ingot::core::pt2

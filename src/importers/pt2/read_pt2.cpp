@@ -28,7 +28,7 @@ std::string read_schema_version(Json program) {
     throw UnsupportedError(
         "INGOT-N502",
         fmt::format("the program has export schema {}, but only {}.x is supported", text, kSchemaMajor),
-        "save the program again with torch 2.11 to 2.13");
+        "save the program again with torch 2.11 to 2.15");
   return text;
 }
 

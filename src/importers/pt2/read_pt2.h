@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the archives that torch.export.save writes, without torch: schema major 8 of torch 2.11 to 2.13, in
+// Reads the archives that torch.export.save writes, without torch: schema major 8 of torch 2.11 to 2.15, in
 // the training dialect (with in-place calls) and in the functional one. Runs nothing from the file and
 // unpickles nothing.
 #pragma once
