@@ -222,6 +222,21 @@ def without_guards(environment: Any) -> AbstractContextManager[None]:
     return contextlib.nullcontext() if suppress is None else suppress()
 
 
+NARROWING_DEVICES = ("cpu", "cuda")  # torch.is_autocast_enabled has no answer for "meta"
+
+
+def is_in_autocast() -> bool:
+    return any(map(torch.is_autocast_enabled, NARROWING_DEVICES))
+
+
+def without_autocast() -> AbstractContextManager[None]:
+    """Calls have the dtypes that their arguments give them."""
+    regions = contextlib.ExitStack()
+    for device in filter(torch.is_autocast_enabled, NARROWING_DEVICES):
+        regions.enter_context(torch.autocast(device, enabled=False))
+    return regions
+
+
 def size_seen(size: int | torch.SymInt) -> int:
     """A size in the example. One that follows from data has none: a large prime tells it from other sizes."""
     if isinstance(size, int):

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch.utils._pytree import tree_leaves
 
-from ingot.compat import find
+from ingot.compat import NARROWING_DEVICES, find
 
 # Composites that we do want decomposed: they become nothing or one simpler call.
 _LOWERED = (
@@ -25,6 +25,8 @@ _LOWERED = (
     "flatten.using_ints",
     "nonzero_numpy.default",  # torch's rule for fake tensors loses the one result for a tensor without dims
 )
+
+_OVERRIDE = "torch.export.exported_program._override_composite_implicit_decomp"
 
 # torch's references of these write the parts of a new tensor, which AOT rejects.
 _WRITING_REFERENCES = ("aten::complex", "aten::polar")
@@ -220,8 +222,7 @@ def _unless_distributed(operator: Any, keep: Callable) -> Callable:
     return run
 
 
-_NARROWING_DEVICES = {"cpu", "cuda"}  # torch has no answer for "meta"
-_SAME_UNDER_AUTOCAST = ("norm", "softmax", "rrelu")
+_SAME_UNDER_AUTOCAST = ("norm", "softmax", "rrelu", "aten::bilinear")
 
 
 def _consists_of_narrowed_calls(operator: Any) -> bool:
@@ -238,12 +239,38 @@ def _unless_narrowed(operator: Any, keep: Any) -> Any:
 
     def run(*arguments: Any, **named: Any) -> Any:
         tensors = (value for value in tree_leaves((arguments, named)) if isinstance(value, torch.Tensor))
-        devices = {tensor.device.type for tensor in tensors} & _NARROWING_DEVICES
+        devices = {tensor.device.type for tensor in tensors}.intersection(NARROWING_DEVICES)
         if any(map(torch.is_autocast_enabled, devices)):
             return operator._op_dk(_COMPOSITE, *arguments, **named)
         return keep(*arguments, **named)
 
     return run
+
+
+@contextlib.contextmanager
+def narrowed_as_in_eager() -> Iterator[None]:
+    """While active, `run_decompositions` decomposes composites in autocast regions, where the calls that they consist of are narrowed."""
+    override: Any = find(_OVERRIDE)
+    if override is None:
+        yield
+        return
+
+    @contextlib.contextmanager
+    def narrowed(composites: Mapping[Any, Callable]) -> Iterator[None]:
+        with override(composites):
+            for operator in filter(_consists_of_narrowed_calls, composites):
+                kernels = {
+                    key: _unless_narrowed(operator, kernel) for key, kernel in operator.py_kernels.items()
+                }
+                _set_kernels(operator, kernels)
+            yield
+
+    module: Any = torch.export.exported_program
+    try:
+        module._override_composite_implicit_decomp = narrowed
+        yield
+    finally:
+        module._override_composite_implicit_decomp = override
 
 
 def _set_kernels(operator: Any, kernels: dict[Any, Any]) -> None:
@@ -255,7 +282,7 @@ def _set_kernels(operator: Any, kernels: dict[Any, Any]) -> None:
 @functools.cache
 def _overrides(is_known: Callable[[Any], bool]) -> tuple[dict[Any, dict[Any, Any]], dict[Any, Callable]]:
     """The kernels and fake-tensor rules of torch's override of each composite, cached: computing them takes 20 ms."""
-    override = find("torch.export.exported_program._override_composite_implicit_decomp")
+    override: Any = find(_OVERRIDE)
     rules = find("torch._subclasses.fake_impls.op_implementations_dict")
     composites = _composites(is_known)
     if override is None or rules is None or not composites:

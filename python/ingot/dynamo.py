@@ -183,6 +183,7 @@ def functional(program: ExportedProgram) -> ExportedProgram:
             composites.without_copying_references(),
             composites.writes_as_copies(),
             composites.traced_least_squares(),
+            composites.narrowed_as_in_eager(),
         ):
             return without_tokens(with_selects(program).run_decompositions(decompositions())) or program
     except Exception:  # torch 2.13: mutated constants that alias buffers, writes into tensors sized by data

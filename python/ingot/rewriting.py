@@ -39,6 +39,13 @@ def rewritten(program: ExportedProgram) -> GraphModule | None:
     if any(_writes(node) for node in calls) and any(may_share(node.target) for node in calls):
         _log.info("the whole program is decomposed: it writes, and may write into what an operator returned")
         return None
+    if any(map(_was_narrowed, calls)):
+        if not compat.is_in_autocast():
+            _log.warning(
+                "the program was exported inside of torch.autocast, which is not part of it: it is compiled as torch runs it "
+                "outside. Call compile inside of torch.autocast too, or put the region into the model's forward"
+            )
+        return None
     needy = [node for node in calls if _needs_change(node)]
     graph, nodes = _copy_of(program.graph)
     try:
@@ -79,6 +86,29 @@ def with_selects(program: ExportedProgram) -> ExportedProgram:
     twin._graph_module = GraphModule(program.graph_module, graph)
     twin._graph_module.meta.update(program.graph_module.meta)
     return twin
+
+
+def _was_narrowed(node: Node) -> bool:
+    """Whether torch.autocast chose the dtype that was recorded: the call has another one without it."""
+    if not isinstance(node.target, torch._ops.OpOverload) or node.target in _CONVERSIONS:
+        return False
+    result = _optional_value(node)
+    if not isinstance(result, torch.Tensor) or not result.is_floating_point():
+        return False
+    given = {each.dtype for each in _tensors([_optional_value(each) for each in node.all_input_nodes])}
+    if not any(dtype.is_floating_point for dtype in given) or given == {result.dtype}:
+        return False
+    try:
+        with compat.without_autocast():
+            return _result_of(node).dtype != result.dtype
+    except _CannotError:
+        return False
+
+
+_CONVERSIONS = frozenset({
+    torch.ops.aten.to.dtype, torch.ops.aten.to.dtype_layout, torch.ops.aten.to.device, torch.ops.aten.to.other,
+    torch.ops.aten._to_copy.default, torch.ops.aten.type_as.default,
+})  # fmt: skip
 
 
 def _writes(node: Node) -> bool:

@@ -70,6 +70,53 @@ def test_dtypes_are_those_of_eager(name: str, dtype: torch.dtype, way: str) -> N
     torch.testing.assert_close(found, expected, rtol=5e-2, atol=5e-2)
 
 
+class Plain(nn.Module):
+    """The region is around the model."""
+
+    def __init__(self, function: Callable[[torch.Tensor], torch.Tensor]) -> None:
+        super().__init__()
+        self.function = function
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.function(x)
+
+
+def _compare_whole(compiled: Callable[..., torch.Tensor], x: torch.Tensor, expected: torch.Tensor) -> None:
+    assert ingot.report(compiled).fallbacks == []
+    found = compiled(x)
+    assert found.dtype == expected.dtype
+    torch.testing.assert_close(found, expected, rtol=5e-2, atol=5e-2)
+
+
+@pytest.mark.parametrize("name", list(CASES))
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("way", ["inside", "around", "outside"])
+def test_exported_programs(name: str, dtype: torch.dtype, way: str, caplog: pytest.LogCaptureFixture) -> None:
+    """Region in the model, around all, or around torch.export alone: a program does not say so, and means what torch does with it."""
+    torch.manual_seed(0)
+    x = torch.randn(2, 3, 8, 8).to(dtype)
+    model = Inside(CASES[name]) if way == "inside" else Plain(CASES[name])
+    with torch.no_grad():
+        with torch.autocast("cpu", torch.bfloat16, enabled=way != "inside"):
+            expected = model(x)
+            program = torch.export.export(model, (x,))
+        with torch.autocast("cpu", torch.bfloat16, enabled=way == "around"):
+            compiled = ingot.compile(program)
+        differs = expected.dtype != model(x).dtype
+        _compare_whole(compiled, x, model(x) if way == "outside" else expected)
+    warns = any("exported inside of torch.autocast" in record.message for record in caplog.records)
+    assert warns == (way == "outside" and differs)
+
+
+def test_models_compiled_in_a_region() -> None:
+    model = nn.Sequential(
+        nn.Conv2d(3, 4, 3), nn.GroupNorm(2, 4), nn.ReLU(), nn.Flatten(), nn.Linear(144, 5)
+    ).eval()
+    x = torch.randn(2, 3, 8, 8)
+    with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
+        _compare_whole(ingot.compile(model, inputs=[x]), x, model(x))
+
+
 WHOLE: dict[str, tuple[str, Callable[[torch.Tensor], torch.Tensor]]] = {
     "einsum": ("aten.einsum.default", CASES["einsum, products"]),
     "group norm": ("aten.group_norm.default", CASES["group norm"]),
