@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -12,13 +11,12 @@ from torch.fx import GraphModule, Node
 
 from ingot import compat
 from ingot.capture import DTYPES, Capture
+from ingot.integer_bounds import not_negative
 from ingot.kinds import InputRole, ValueKind
 from ingot.partition import PartCall, asserts_number, is_number
 
 _CARRIES = "ingot_carries"  # of a node that is a carrier: the symbol
 _IS_SIZE = "ingot_is_size"  # of an integer argument that cannot be negative
-
-_NOT_NEGATIVE = re.compile(r"L\['(\w+)'\] (?:>=|>) \d+|\d+ (?:<=|<) L\['(\w+)'\]")
 
 
 def guard_signs(module: GraphModule) -> None:
@@ -32,8 +30,7 @@ def guard_signs(module: GraphModule) -> None:
 def trust_guards(module: GraphModule, guards: Iterable[str]) -> None:
     """Of a program of torch.export: the same where its guards say so, which calls are checked for. The range that torch notes
     for an integer is that of a size, whatever its sign is in calls."""
-    found = [match for guard in guards if (match := _NOT_NEGATIVE.fullmatch(guard.split("  #")[0].strip()))]
-    names = {match[1] or match[2] for match in found}
+    names = not_negative(guards)
     for node in _unbound(module).values():
         node.meta[_IS_SIZE] = node.name in names
 

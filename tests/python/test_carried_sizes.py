@@ -13,6 +13,7 @@ from typing import Any
 import ingot
 import pytest
 import torch
+from ingot.integer_bounds import not_negative
 from torch import nn
 from torch.export import Dim
 
@@ -117,6 +118,69 @@ def test_ahead_of_time(name: str, level: int, tmp_path: Path) -> None:
         for call in CASES[name][1]:
             torch.testing.assert_close(form(*call), model(*call))
         assert bool(form.engines) == (name not in OF_UNKNOWN_SIGN)
+
+
+SIGNS = {
+    "1 + L['n'] >= 2": "n",
+    "3 + L['n'] >= 2": "",
+    "2*L['n'] + 3 >= 2": "n",
+    "2*L['n'] + 4 >= 2": "",
+    "2 <= L['n'] - 1 and L['m'] <= 4": "n",
+    "-L['n'] <= 0": "n",
+    "L['n'] > -1": "n",
+    "L['n'] > -2": "",
+    "1 == L['n'] + 2": "",
+    "L['n'] == 4 - L['n']": "n",
+    "L['n'] != 3": "",
+    "0 <= L['n'] <= 9  # where": "n",
+    "L['n'] >= 0 or L['m'] >= 0": "",
+    "not L['n'] < 0": "",
+    "L['n'] <= 2": "",
+    "L['n']*L['m'] >= 2": "",
+    "L['n'] + L['m'] >= 2": "",
+    "L['x'].size()[0] <= L['n']": "",
+    "L['n'] // 2 >= 2": "",
+    "L['d']['n'] >= 2": "",
+}
+
+
+@pytest.mark.parametrize("guard", list(SIGNS))
+def test_signs_that_guards_state(guard: str) -> None:
+    assert not_negative([guard]) == set(SIGNS[guard])
+
+
+def _follows(function: Callable[..., torch.Tensor]) -> nn.Module:
+    class Model(nn.Module):
+        def forward(self, x: torch.Tensor, n: int) -> torch.Tensor:
+            return function(x, n)
+
+    return Model()
+
+
+@pytest.mark.parametrize(
+    ("function", "others"),
+    [
+        (lambda x, n: torch.arange(n + 1) + x[0], [5, 1, 9]),
+        (lambda x, n: torch.arange(2 * n) + x[0], [5, 1, 9]),
+        (lambda x, n: torch.zeros(n - 1) + x[0], [5, 4, 9]),
+        (lambda x, n: torch.full((n + 2,), 1.0) * x[0], [5, 0, 9]),
+        (lambda x, n: x[:1].expand(n + 1) * 2, [5, 1, 9]),
+        (lambda x, n: x[n - 1 : n + 1] * 2, [5, 1, 7]),
+        (lambda x, n: torch.ones(n - 1, 2 * n - 3) * x[0], [5, 4, 9]),
+    ],
+    ids=["sum", "product", "difference", "full", "expand", "slice", "two"],
+)
+def test_sizes_that_follow_from_integers(function: Callable[..., torch.Tensor], others: list[int]) -> None:
+    model, x = _follows(function), torch.randn(9)
+    compiled = ingot.compile(torch.export.export(model, (x, 3), dynamic_shapes=(None, Dim.DYNAMIC)))
+    for n in (3, *others):
+        torch.testing.assert_close(compiled(x, n), model(x, n))
+    for n in (-1, -4):  # another sign is an error, or what eager returns
+        try:
+            torch.testing.assert_close(compiled(x, n), model(x, n))
+        except ingot.UserError as error:
+            assert error.code == "INGOT-U312"
+    assert all(node.op.startswith("_operator.") for node in compiled.report.fallbacks), str(compiled.report)
 
 
 @pytest.mark.parametrize("dynamic", [None, True])
