@@ -93,11 +93,8 @@ class CompiledModule(torch.nn.Module):
         self.report: Report = compiled.report
         self.compiled = compiled
         self._specs = program.call_spec  # torch creates a class at each access
-        named = with_tuples(self._specs.out_spec)
+        self.result_spec = self._specs.out_spec
         self.orders = eager_orders(program)  # the results of a whole engine are dense
-        self._result = (
-            None if named == self._specs.out_spec else self._specs.out_spec
-        )  # where engines return plain tuples
         self._tree = calling.parse_tree(_pytree.treespec_dumps(with_tuples(self._specs.in_spec)))
         self._arguments = argument_names(program)
         self._count = len(inputs)
@@ -171,7 +168,7 @@ class CompiledModule(torch.nn.Module):
             return self._copied(memo)
 
     def _copied(self, memo: dict[int, Any]) -> CompiledModule:
-        shared = [self.program, self._specs, self._source]
+        shared = [self.program, self._specs, self._result_spec, self._source]
         if self._staged is None:
             shared.append(self.report)
         shared += self._values.values()
@@ -195,6 +192,16 @@ class CompiledModule(torch.nn.Module):
         from ingot.saving import pickled  # which needs this class
 
         return pickled(self)
+
+    @property
+    def result_spec(self) -> _pytree.TreeSpec:
+        """The structure of the model's result, as pickles have it: files have tuples for classes that torch cannot write."""
+        return self._result_spec
+
+    @result_spec.setter
+    def result_spec(self, spec: _pytree.TreeSpec) -> None:
+        self._result_spec = spec
+        self._has_other_tuples = with_tuples(spec) != spec  # than an engine returns
 
     @property
     def engine(self) -> Engine:
@@ -239,7 +246,7 @@ class CompiledModule(torch.nn.Module):
         if self._whole is None:
             return self._hybrid(args, kwargs)
         result = self._whole(*args, **kwargs)
-        if self._result is None and not self.orders:
+        if not self._has_other_tuples and not self.orders:
             return result
         return self.rebuild(self.ordered(_pytree.tree_leaves(result)))
 
@@ -314,7 +321,7 @@ class CompiledModule(torch.nn.Module):
 
     def rebuild(self, outputs: Sequence[Any]) -> Any:
         """The model's result from its flat outputs."""
-        return _pytree.tree_unflatten(list(outputs), self._specs.out_spec)
+        return _pytree.tree_unflatten(list(outputs), self._result_spec)
 
     def refit(self, weights: Any, partial: bool = False) -> None:
         """New weights for all parts of the module; see `ingot.refit_module_weights`. All or nothing, between calls."""

@@ -8,6 +8,7 @@ import inspect
 import io
 import json
 import os
+import pickle
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -138,11 +139,23 @@ def pickled(module: CompiledModule) -> tuple:
     file = io.BytesIO()
     _program_writer(module, module.holds_state)(file)
     gpu = max([0, *(core.gpu() for core in module.compiled.engines)])  # -1: the host
-    return _unpickle, (file.getvalue(), gpu)
+    return _unpickle, (file.getvalue(), gpu, _pickled_spec(module.result_spec))
 
 
-def _unpickle(content: bytes, gpu: int) -> CompiledModule:
-    return load_program(io.BytesIO(content), gpu=gpu)
+def _pickled_spec(spec: Any) -> bytes:
+    """Nothing of classes that pickle does not find: results are tuples there."""
+    try:
+        return pickle.dumps(spec)
+    except Exception:  # a class says itself how it is pickled
+        return b""
+
+
+def _unpickle(content: bytes, gpu: int, result: bytes = b"") -> CompiledModule:
+    module = load_program(io.BytesIO(content), gpu=gpu)
+    if result:
+        with compat.without_own_deprecations():
+            module.result_spec = pickle.loads(result)
+    return module
 
 
 def load_program(file: Any, weights: Any = None, gpu: int | None = None) -> Any:
@@ -209,7 +222,7 @@ class _Carrier(torch.nn.Module):
 
     def __init__(self, module: CompiledModule) -> None:
         super().__init__()
-        args, kwargs = module.program.example_inputs
+        args, kwargs = _examples(module.program)
         self.names = [*positional_names(module.program, len(args)), *kwargs]
         kinds = [inspect.Parameter.POSITIONAL_OR_KEYWORD] * len(args)
         kinds += [inspect.Parameter.KEYWORD_ONLY] * len(kwargs)
@@ -254,8 +267,16 @@ def carrier_of(module: CompiledModule) -> _Carrier:
     return _HybridModule(module)
 
 
+def _examples(program: torch.export.ExportedProgram) -> tuple[tuple, dict[str, Any]]:
+    """Arguments to trace with: tuples in place of classes that torch cannot write."""
+    pytree = torch.utils._pytree
+    return pytree.tree_unflatten(
+        pytree.tree_leaves(program.example_inputs), with_tuples(program.call_spec.in_spec)
+    )
+
+
 def _as_program(module: CompiledModule, carrier: _Carrier) -> torch.export.ExportedProgram:
-    args, kwargs = module.program.example_inputs
+    args, kwargs = _examples(module.program)
     shapes = dict(zip(carrier.names, _dynamic_shapes(module.program, args, kwargs), strict=True))
     with compat.tracing():
         return torch.export.export(carrier, args, kwargs, dynamic_shapes=shapes)

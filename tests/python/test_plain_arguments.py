@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
+import copy
 import pickle
 from collections import namedtuple
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import ingot
 import pytest
@@ -37,6 +38,51 @@ def _no_grad() -> Iterator[None]:
     torch._dynamo.reset()
     with torch.no_grad():
         yield
+
+
+class Inputs(NamedTuple):
+    """Not registered with torch, which cannot write it."""
+
+    x: torch.Tensor
+    y: torch.Tensor
+
+
+Outputs = namedtuple("Outputs", "sum parts")
+
+
+class _OfNamedTuples(nn.Module):
+    def forward(self, given: Inputs) -> tuple[Any, dict[str, Any]]:
+        local = namedtuple("local", "product")  # not even pickle finds it
+        x, y = given
+        return Outputs(x + y, [Inputs(x.relu(), y)]), {"top": x.max(0), "local": local(x * y)}
+
+
+def _names(result: Any) -> list[str]:
+    return [type(each).__name__ for each in (result[0], result[0][1][0], *result[1].values())]
+
+
+@pytest.mark.parametrize("options", [{}, {"torch_executed_ops": ["aten.relu"], "min_block_size": 1}])
+@pytest.mark.parametrize("is_local", [False, True])
+def test_named_tuples_that_torch_cannot_write(options: dict, is_local: bool, tmp_path: Path) -> None:
+    class Known(_OfNamedTuples):
+        def forward(self, given: Inputs) -> tuple[Any, dict[str, Any]]:
+            outputs, others = super().forward(given)
+            return outputs, {"top": others["top"]}
+
+    model = _OfNamedTuples() if is_local else Known()
+    given = Inputs(torch.randn(3, 4), torch.randn(3, 4))
+    compiled = ingot.compile(model, inputs=[given], **options)
+    assert _names(compiled(given)) == _names(model(given))
+    module, from_file, from_pickle = compiled, *_forms(compiled, tmp_path)[1:]
+    assert _names(copy.deepcopy(module)(given)) == _names(model(given))
+    assert set(_names(from_file(given))) == {"tuple"}
+    again = pickle.loads(pickle.dumps(from_pickle))
+    for form in (from_pickle, again):
+        assert _names(form(given)) == (["tuple"] * 4 if is_local else _names(model(given)))
+    for form in (compiled, from_file, from_pickle):
+        for arguments in (given, tuple(given)):
+            found = [torch.as_tensor(each) for each in _pytree.tree_leaves(form(arguments))]
+            torch.testing.assert_close(found, _pytree.tree_leaves(model(given)))
 
 
 class _Model(nn.Module):
