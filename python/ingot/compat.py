@@ -39,6 +39,7 @@ PRIVATE_NAMES = {
     "torch.cuda._compile_kernel": "of weights on a GPU only check_weights='full' notices writes through .data",
     "torch._C._len_torch_dispatch_stack": "compiled modules cannot be traced by torch.export",
     "torch._subclasses.fake_tensor.FakeTensor": "compiled modules cannot be traced by torch.export",
+    "torch._C._is_tracing": "compiled modules cannot be traced by torch.jit.trace",
     "torch._C._jit_pass_inline": "TorchScript models that call functions cannot be compiled",
     "torch._C._dispatch_has_kernel": "TorchScript models cannot be compiled",
     "torch.jit._recursive.wrap_cpp_module": "frozen TorchScript models that keep attributes cannot be compiled",
@@ -76,6 +77,7 @@ def operator_names() -> list[str]:
 
 
 _modes = find("torch._C._len_torch_dispatch_stack")
+_is_tracing = find("torch._C._is_tracing")
 _fake_tensor = find("torch._subclasses.fake_tensor.FakeTensor")
 
 
@@ -85,6 +87,22 @@ def fake_argument(arguments: Any) -> Any:
         return None
     leaves = torch.utils._pytree.tree_leaves(arguments)
     return next((leaf for leaf in leaves if isinstance(leaf, _fake_tensor)), None)
+
+
+def is_in_script_trace() -> bool:
+    """Whether torch.jit.trace records this call."""
+    return callable(_is_tracing) and bool(_is_tracing())
+
+
+@contextlib.contextmanager
+def without_script_trace() -> Iterator[None]:
+    """While active, torch.jit.trace records nothing."""
+    state = torch._C._get_tracing_state()
+    torch._C._set_tracing_state(None)
+    try:
+        yield
+    finally:
+        torch._C._set_tracing_state(state)
 
 
 def with_real_tensors() -> contextlib.AbstractContextManager[Any]:

@@ -66,6 +66,10 @@ class UnsupportedError(Error, NotImplementedError):
     """A valid request that Ingot does not support."""
 
 
+class NoEngineError(UnsupportedError, AttributeError):
+    """A compiled module has no single engine. `hasattr`, with which torch looks through modules, lets only AttributeErrors pass."""
+
+
 class InternalError(Error, RuntimeError):
     """A bug in Ingot."""
 

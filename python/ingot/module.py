@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import contextlib
 import copy
-from collections import namedtuple
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
@@ -18,11 +17,13 @@ from ingot import calling, compat
 from ingot.capture import Input
 from ingot.durations import seconds
 from ingot.engine import Engine
-from ingot.errors import UnsupportedError, UserError
+from ingot.errors import NoEngineError, UserError
 from ingot.gate import Gate
 from ingot.hybrid import Compiled
 from ingot.kinds import InputRole
+from ingot.pytrees import with_tuples
 from ingot.refitting import have_equal_bytes, module_values, refit_core, refit_engines
+from ingot.refusals import no_engine_error
 from ingot.reporting import Report
 from ingot.same_program import refuse_another_program
 from ingot.staged_part import StagedPart
@@ -54,18 +55,6 @@ def positional_names(program: ExportedProgram, count: int) -> list[str]:
     """The names of the first arguments, or made-up ones."""
     names = argument_names(program)[:count]
     return names if len(names) == count else [f"argument_{position}" for position in range(count)]
-
-
-def with_tuples(spec: _pytree.TreeSpec) -> _pytree.TreeSpec:
-    """With tuples for what has no name in torch's JSON of specs: the results of `torch.max(x, 0)` and its like, and named tuples
-    that are not registered with torch."""
-    if spec.is_leaf():
-        return spec
-    children = [with_tuples(child) for child in spec.children()]
-    is_unnamed = spec.type is namedtuple and spec.context not in _pytree.SUPPORTED_SERIALIZED_TYPES
-    if is_unnamed or spec.type.__module__ == "torch.return_types":
-        return _pytree.TreeSpec(tuple, None, children)
-    return _pytree.TreeSpec(spec.type, spec.context, children)
 
 
 class CompiledModule(torch.nn.Module):
@@ -206,19 +195,18 @@ class CompiledModule(torch.nn.Module):
     @property
     def engine(self) -> Engine:
         if self._whole is None:
-            conditions, fallbacks = self.compiled.conditions, self.report.fallbacks
-            numbers = conditions.number_names if conditions is not None and not fallbacks else []
-            cause = (
-                f"calls choose the integer {numbers[0]}"
-                if numbers
-                else f"torch runs {len(fallbacks)} of its nodes"
-            )
-            raise UnsupportedError(
-                f"the program is not a single engine: {cause}",
-                code="INGOT-N002",
-                advice="print ingot.report(module), or build with require_full_compilation=True for the reasons",
-            )
+            raise self._no_engine()
         return self._whole
+
+    def _no_engine(self) -> NoEngineError:
+        conditions = self.compiled.conditions
+        numbers = [] if conditions is None else conditions.number_names
+        return no_engine_error(numbers, len(self.report.fallbacks))
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "engine":  # Python asks here after the property has raised its error
+            raise self._no_engine()
+        return super().__getattr__(name)
 
     @property
     def engines(self) -> list[Engine]:
@@ -240,6 +228,8 @@ class CompiledModule(torch.nn.Module):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:  # no hooks: a call goes straight to C++
         if torch.compiler.is_dynamo_compiling():
             return self._after_a_break(*args, **kwargs)
+        if compat.is_in_script_trace():
+            return self._in_script(args, kwargs)
         fake = compat.fake_argument((args, kwargs))
         if fake is not None:
             return self._traced(args, kwargs, fake)
@@ -260,6 +250,20 @@ class CompiledModule(torch.nn.Module):
     def _after_a_break(self, *args: Any, **kwargs: Any) -> Any:
         """A call inside of a function that torch.compile traces: the graph ends before it."""
         return self(*args, **kwargs)
+
+    def _in_script(self, args: tuple, kwargs: dict[str, Any]) -> Any:
+        """A call while torch.jit.trace records: TorchScript of `ingot.save`, whose constants hold the engines as they are now."""
+        from ingot.saving import script_of  # imports this file
+
+        with compat.without_script_trace():
+            script = script_of(self)
+        return script.call_model(args, kwargs)
+
+    def save(self, path: Any, _extra_files: Any = None) -> None:
+        """As torch.jit.save calls it: TorchScript, as of `ingot.save(module, path, output_format="torchscript")`."""
+        from ingot.saving import save_script
+
+        save_script(self, path, _extra_files)
 
     def _traced(self, args: tuple, kwargs: dict[str, Any], fake: Any) -> Any:
         """A call while torch traces a graph, which gets `ingot::run` nodes: their constants hold the engines as they are now."""

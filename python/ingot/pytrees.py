@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Classes of the transformers library that are trees of tensors, but that torch learns of only from an exporter: caches."""
+"""Trees of classes that torch does not know, or cannot write: caches of the transformers library, named tuples."""
 
 from __future__ import annotations
 
 import contextlib
 import sys
+from collections import namedtuple
 from collections.abc import Iterator
 
 from torch.utils import _pytree
@@ -34,3 +35,15 @@ def _kinds(base: type) -> Iterator[type]:
     for kind in base.__subclasses__():
         yield kind
         yield from _kinds(kind)
+
+
+def with_tuples(spec: _pytree.TreeSpec) -> _pytree.TreeSpec:
+    """With tuples for what has no name in torch's JSON of specs: the results of `torch.max(x, 0)` and its like, and named tuples
+    that are not registered with torch."""
+    if spec.is_leaf():
+        return spec
+    children = [with_tuples(child) for child in spec.children()]
+    is_unnamed = spec.type is namedtuple and spec.context not in _pytree.SUPPORTED_SERIALIZED_TYPES
+    if is_unnamed or spec.type.__module__ == "torch.return_types":
+        return _pytree.TreeSpec(tuple, None, children)
+    return _pytree.TreeSpec(spec.type, spec.context, children)

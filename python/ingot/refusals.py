@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from torch.fx import GraphModule, Node
 
 from ingot.capture import Capture, Output, target_name
-from ingot.errors import Error, InternalError, UnsupportedError, first_line
+from ingot.errors import Error, InternalError, NoEngineError, UnsupportedError, first_line
 from ingot.kinds import OutputRole
 from ingot.settings import Settings
 from ingot.source import line_of
@@ -102,4 +102,15 @@ def full_compilation_error(refused: Refused) -> UnsupportedError:
         code="INGOT-N001",
         node=first.name,
         source=line_of(first),
+    )
+
+
+def no_engine_error(numbers: Sequence[str], in_torch: int) -> NoEngineError:
+    """numbers: the integers that calls choose. in_torch: how many nodes torch runs."""
+    is_number = numbers and not in_torch
+    cause = f"calls choose the integer {numbers[0]}" if is_number else f"torch runs {in_torch} of its nodes"
+    return NoEngineError(
+        f"the program is not a single engine: {cause}",
+        code="INGOT-N002",
+        advice="print ingot.report(module), or build with require_full_compilation=True for the reasons",
     )

@@ -20,11 +20,12 @@ from ingot.errors import UnsupportedError, UserError, kind_of, quoted
 from ingot.file_kinds import FileKind, file_kind
 from ingot.inputs import shape_tree
 from ingot.loading import RECORD, module_of
-from ingot.module import CompiledModule, mutated_names, positional_names, with_tuples
+from ingot.module import CompiledModule, mutated_names, positional_names
 from ingot.paths import path_text, shown
 from ingot.peer_names import SAVE, pass_over
+from ingot.pytrees import with_tuples
 from ingot.running import PartEngine
-from ingot.scripting import as_script
+from ingot.scripting import Scripted, as_script, scripted
 from ingot.slots import signature_of, tensor_positions
 
 _FORMATS = ("exported_program", "torchscript", "engine")
@@ -75,6 +76,27 @@ def save(
     else:
         write = _program_writer(module, state_dict)
         _write_whole(path, lambda file: write(_Stream(file)))
+
+
+def save_script(module: CompiledModule, path: str | os.PathLike[str], extra_files: Any) -> None:
+    if extra_files:
+        raise UserError(
+            "TorchScript of engines holds no extra files",
+            code="INGOT-U002",
+            advice="keep what belongs to the model beside its file",
+        )
+    save(module, path, "torchscript")
+
+
+def script_of(module: CompiledModule) -> Scripted:
+    """What torch.jit.trace records in place of a call. Of whole programs: it compares the constants of two traces, and no two .pt2 are equal."""
+    if module.compiled.graph is not None:
+        raise UnsupportedError(
+            "torch.jit.trace cannot record a call of a model that torch runs in part",
+            code="INGOT-N009",
+            advice='torch.jit.save(module, path) and ingot.save(module, path, output_format="torchscript") write it as TorchScript',
+        )
+    return scripted(module, lambda: b"")
 
 
 def _program_writer(module: CompiledModule, state_dict: bool = False) -> Callable[[Any], None]:

@@ -17,7 +17,7 @@ from ingot.module import CompiledModule, positional_names
 from ingot.slots import signature_of, tensor_positions
 
 
-class _Scripted(torch.nn.Module):
+class Scripted(torch.nn.Module):
     """Takes the arguments that have tensors; the build fixed all others."""
 
     def __init__(self, module: CompiledModule, program: Callable[[], bytes]) -> None:
@@ -52,6 +52,11 @@ class _Scripted(torch.nn.Module):
         forward.__signature__ = inspect.Signature(parameters)
         self.forward = forward
 
+    def call_model(self, args: tuple, kwargs: dict[str, Any]) -> Any:
+        """A call with the model's own arguments; those without tensors are as the build fixed them."""
+        given = dict(zip(self.values, args, strict=False)) | kwargs
+        return self.run({name: given.get(name, value) for name, value in self.values.items()})
+
     def run(self, values: dict[str, Any]) -> Any:
         leaves = _pytree.tree_leaves(list(values.values()))
         if self.is_whole:
@@ -78,8 +83,8 @@ def _tensors(value: Any) -> list[torch.Tensor]:
     return [leaf for leaf in _pytree.tree_leaves(value) if isinstance(leaf, torch.Tensor)]
 
 
-def as_script(module: CompiledModule, program: Callable[[], bytes]) -> torch.jit.ScriptModule:
-    """UnsupportedError INGOT-N009 for arguments and results that TorchScript has no type for, and numbers that may differ per call."""
+def scripted(module: CompiledModule, program: Callable[[], bytes]) -> Scripted:
+    """What torch.jit.trace can record. UnsupportedError INGOT-N009 for numbers that may differ per call."""
     conditions = module.compiled.conditions
     if conditions is not None and conditions.numbers:
         names = ", ".join(conditions.number_names)
@@ -88,12 +93,17 @@ def as_script(module: CompiledModule, program: Callable[[], bytes]) -> torch.jit
             code="INGOT-N009",
             advice='save the module with output_format="exported_program", or build it with a fixed value',
         )
-    scripted = _Scripted(module, program)
-    inputs = tuple(scripted.values[name] for name in scripted.names)
+    return Scripted(module, program)
+
+
+def as_script(module: CompiledModule, program: Callable[[], bytes]) -> torch.jit.ScriptModule:
+    """UnsupportedError INGOT-N009 also for arguments and results that TorchScript has no type for."""
+    traceable = scripted(module, program)
+    inputs = tuple(traceable.values[name] for name in traceable.names)
     try:
         with compat.without_own_deprecations(), torch.no_grad(), warnings.catch_warnings():
             warnings.simplefilter("ignore", torch.jit.TracerWarning)
-            return torch.jit.trace(scripted, inputs, strict=False, check_trace=False)
+            return torch.jit.trace(traceable, inputs, strict=False, check_trace=False)
     except RuntimeError as error:
         raise UnsupportedError(
             f"TorchScript cannot describe the model's arguments or its result: {str(error).strip().splitlines()[-1]}",

@@ -162,3 +162,80 @@ def test_what_torchscript_cannot_say(tmp_path: Path) -> None:
     with pytest.raises(ingot.UserError, match="state_dict"):
         ingot.save(compiled, tmp_path / "model.pt", output_format="torchscript", state_dict=True)
     assert list(tmp_path.iterdir()) == []
+
+
+class Around(nn.Module):
+    def __init__(self, inner: nn.Module) -> None:
+        super().__init__()
+        self.inner = inner
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.inner(x * 2) + 1
+
+
+_SIZES = [ingot.Input(min_shape=(1, 4), opt_shape=(2, 4), max_shape=(8, 4))]
+_IN_PARTS: dict[str, Any] = {"torch_executed_ops": ["aten.relu"], "min_block_size": 1}
+
+
+def _layers() -> nn.Module:
+    return nn.Sequential(nn.Linear(4, 4), nn.ReLU(), nn.Linear(4, 3)).eval()
+
+
+@pytest.mark.parametrize("wrap", [lambda module: module, Around], ids=["itself", "in a model"])
+def test_torch_jit_trace_of_a_compiled_module(wrap: Callable[[nn.Module], nn.Module], tmp_path: Path) -> None:
+    model, other = _layers(), _layers()
+    compiled = ingot.compile(model, inputs=_SIZES)
+    traced = torch.jit.trace(wrap(compiled), (torch.randn(2, 4),))
+    torch.jit.save(traced, tmp_path / "traced.ts")
+    compiled.refit(other)  # the trace keeps what it recorded
+    again = torch.jit.trace(wrap(compiled), (torch.randn(2, 4),))
+    for size in (1, 5, 8):
+        x = torch.randn(size, 4)
+        for form in (traced, torch.jit.load(tmp_path / "traced.ts")):
+            torch.testing.assert_close(form(x), wrap(model)(x))
+        torch.testing.assert_close(again(x), wrap(other)(x))
+    with pytest.raises(Exception, match="INGOT-U305"):
+        traced(torch.randn(9, 4))
+
+
+def test_traces_of_structures() -> None:
+    x, pair = torch.randn(3, 4), [torch.randn(2, 4), torch.randn(5)]
+    model = Structured()
+
+    class OfTensors(nn.Module):
+        def __init__(self, inner: Callable[..., Any]) -> None:
+            super().__init__()
+            self.inner = inner
+
+        def forward(self, x: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> tuple[torch.Tensor, ...]:
+            y, (s, t), named = self.inner(x, None, [a, b], k=3)
+            return y, s, t, named["a"]
+
+    compiled = ingot.compile(model, inputs=[x, None, pair], kwarg_inputs={"k": 3})
+    traced = torch.jit.trace(OfTensors(compiled), (x, *pair))
+    other = torch.randn(3, 4)
+    torch.testing.assert_close(traced(other, *pair), OfTensors(model)(other, *pair))
+
+
+def test_traces_of_what_runs_in_parts() -> None:
+    compiled = ingot.compile(_layers(), inputs=_SIZES, **_IN_PARTS)
+    for model in (compiled, Around(compiled)):
+        with pytest.raises(ingot.UnsupportedError, match="INGOT-N009.*torch runs in part"):
+            torch.jit.trace(model, (torch.randn(2, 4),))
+    assert not hasattr(compiled, "engine")
+    with pytest.raises(ingot.UnsupportedError, match=r"INGOT-N002.*torch runs 1 of its nodes"):
+        _ = compiled.engine
+    with pytest.raises(AttributeError, match="no attribute 'engin'"):
+        _ = compiled.engin
+
+
+@pytest.mark.parametrize("options", [{}, _IN_PARTS], ids=["whole", "in parts"])
+@pytest.mark.parametrize("front", ["default", "ts"])
+def test_torch_jit_save(options: dict[str, Any], front: str, tmp_path: Path) -> None:
+    model, x = _layers(), torch.randn(5, 4)
+    given = torch.jit.trace(model, x) if front == "ts" else model
+    compiled = ingot.compile(given, inputs=_SIZES, **options)
+    torch.jit.save(compiled, tmp_path / "model.ts")
+    torch.testing.assert_close(torch.jit.load(tmp_path / "model.ts")(x), model(x))
+    with pytest.raises(ingot.UserError, match="INGOT-U002"):
+        torch.jit.save(compiled, tmp_path / "model.ts", _extra_files={"a": "b"})
