@@ -80,16 +80,13 @@ def save(
 
 def save_script(module: CompiledModule, path: str | os.PathLike[str], extra_files: Any) -> None:
     if extra_files:
-        raise UserError(
-            "TorchScript of engines holds no extra files",
-            code="INGOT-U002",
-            advice="keep what belongs to the model beside its file",
-        )
+        advice = "keep what belongs to the model beside its file"
+        raise UserError("TorchScript of engines holds no extra files", code="INGOT-U002", advice=advice)
     save(module, path, "torchscript")
 
 
 def script_of(module: CompiledModule) -> Scripted:
-    """What torch.jit.trace records in place of a call. Of whole programs: it compares the constants of two traces, and no two .pt2 are equal."""
+    """What torch.jit.trace records in place of a call. It compares the constants of two traces, and no two .pt2 are equal."""
     if module.compiled.graph is not None:
         raise UnsupportedError(
             "torch.jit.trace cannot record a call of a model that torch runs in part",
@@ -291,10 +288,8 @@ def carrier_of(module: CompiledModule) -> _Carrier:
 
 def _examples(program: torch.export.ExportedProgram) -> tuple[tuple, dict[str, Any]]:
     """Arguments to trace with: tuples in place of classes that torch cannot write."""
-    pytree = torch.utils._pytree
-    return pytree.tree_unflatten(
-        pytree.tree_leaves(program.example_inputs), with_tuples(program.call_spec.in_spec)
-    )
+    leaves = torch.utils._pytree.tree_leaves(program.example_inputs)
+    return torch.utils._pytree.tree_unflatten(leaves, with_tuples(program.call_spec.in_spec))
 
 
 def _as_program(module: CompiledModule, carrier: _Carrier) -> torch.export.ExportedProgram:

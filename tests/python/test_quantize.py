@@ -294,6 +294,31 @@ def test_data_of_all_kinds() -> None:
     assert rows == [0, 1, 2] * 3
 
 
+class Scaled(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = nn.Linear(8, 8)
+
+    def forward(self, x: torch.Tensor, *, scale: torch.Tensor) -> torch.Tensor:
+        return self.linear(x * scale)
+
+
+def test_data_may_be_a_function_that_calls_the_model() -> None:
+    model, x = Scaled(), [torch.randn(4, 8) for _ in range(3)]
+    scale = torch.tensor(2.0)
+
+    def loop(given: nn.Module) -> None:
+        for each in x:
+            assert given(each, scale=scale).requires_grad is False
+
+    expected = ingot.quantize(model, [{"x": each, "scale": scale} for each in x])
+    program = torch.export.export(model, (x[0],), {"scale": scale})
+    for found in (ingot.quantize(model, loop), ingot.quantize(program, lambda given: loop(given))):
+        torch.testing.assert_close(found(x[0], scale=scale), expected(x=x[0], scale=scale), rtol=0, atol=0)
+    assert not model._forward_pre_hooks
+    refused(lambda: ingot.quantize(model, lambda given: None), "no calibration data")
+
+
 def test_data_may_have_positions_alone() -> None:
     """As the datasets of torch have, which are no Iterable."""
 

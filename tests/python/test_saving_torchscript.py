@@ -220,7 +220,7 @@ def test_traces_of_structures() -> None:
 def test_traces_of_what_runs_in_parts() -> None:
     compiled = ingot.compile(_layers(), inputs=_SIZES, **_IN_PARTS)
     for model in (compiled, Around(compiled)):
-        with pytest.raises(ingot.UnsupportedError, match="INGOT-N009.*torch runs in part"):
+        with pytest.raises(ingot.UnsupportedError, match=r"INGOT-N009.*torch runs in part"):
             torch.jit.trace(model, (torch.randn(2, 4),))
     assert not hasattr(compiled, "engine")
     with pytest.raises(ingot.UnsupportedError, match=r"INGOT-N002.*torch runs 1 of its nodes"):

@@ -4,8 +4,11 @@
 from __future__ import annotations
 
 import copy
+import functools
 import time
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from types import FunctionType, MethodType
 from typing import Any
 
 import torch
@@ -81,8 +84,38 @@ def _count_of(batches: Iterable[Any]) -> int:
         return 0
 
 
+@dataclass(frozen=True)
+class Call:
+    """The arguments of one call of a model."""
+
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+
+
+def is_loop(data: Any) -> bool:
+    return isinstance(data, (FunctionType, MethodType, functools.partial))
+
+
+def calls_of(model: torch.nn.Module, loop: Callable[[torch.nn.Module], Any]) -> list[Call]:
+    """The calls that a function makes of the model that it is given."""
+    calls: list[Call] = []
+
+    def record(_: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        calls.append(Call(args, kwargs))
+
+    hook = model.register_forward_pre_hook(record, with_kwargs=True)
+    try:
+        with torch.no_grad():
+            loop(model)
+    finally:
+        hook.remove()
+    return calls
+
+
 def arguments_of(batch: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """What a batch of calibration data gives the model: a tensor, a tuple or list of arguments, or a dict of keyword arguments."""
+    if isinstance(batch, Call):
+        return batch.args, dict(batch.kwargs)
     if isinstance(batch, torch.Tensor):
         return (batch,), {}
     if isinstance(batch, Mapping):

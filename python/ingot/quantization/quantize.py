@@ -44,7 +44,7 @@ _FLOAT8_METHODS = ("minmax", "percentile")  # the others count the steps of inte
 
 def quantize(
     model: torch.nn.Module | torch.export.ExportedProgram,
-    calibration_data: Iterable[Any] | None = None,
+    calibration_data: Iterable[Any] | Callable[[torch.nn.Module], Any] | None = None,
     inputs: Sequence[Any] | None = None,
     *,
     kwarg_inputs: Mapping[str, Any] | None = None,
@@ -66,7 +66,8 @@ def quantize(
     `ingot.compile`, which multiplies the integers where the target has instructions for that. The model is not changed.
 
     calibration_data: for activations that are quantized: batches of some hundred samples like those that will come: tensors, tuples
-      of arguments or dicts of keyword arguments of forward. It is read once, and once more for smoothing.
+      of arguments or dicts of keyword arguments of forward. It is read once, and once more for smoothing. Or a function, which calls
+      the model that it gets with each batch.
     inputs, kwarg_inputs: as for `ingot.compile`, for dynamic sizes, and for weights alone; by default the program has the sizes of the
       first batch.
     method: the range of each activation: "minmax"; "percentile" (all but 0.01 % of the numbers); "mse" (least squared error);
@@ -196,7 +197,9 @@ def _checked_method(method: str | None, activations: str) -> str:
 
 def _check_batches(data: Any) -> None:
     """Whatever a for loop takes, such as a torch.utils.data.Dataset, which is no Iterable. An iterator may start processes."""
-    if not any(hasattr(type(data), method) for method in ("__iter__", "__getitem__")):
+    if not calibration.is_loop(data) and not any(
+        hasattr(type(data), method) for method in ("__iter__", "__getitem__")
+    ):
         raise UserError(f"calibration_data must be batches, not {kind_of(data)}", code="INGOT-U006")
 
 
@@ -217,12 +220,15 @@ def _check_activations(activations: str, options: Mapping[str, Any]) -> None:
 
 def _exported(
     model: torch.nn.Module | torch.export.ExportedProgram,
-    data: Iterable[Any] | None,
+    data: Any,
     inputs: Sequence[Any] | None,
     kwarg_inputs: Mapping[str, Any] | None,
 ) -> tuple[torch.export.ExportedProgram, Iterable[Any]]:
     """The program, and all batches; the first one may have been taken for the inputs. No data: weights alone are quantized."""
     model = FRONTS["default"](model)
+    if calibration.is_loop(data):
+        is_program = isinstance(model, torch.export.ExportedProgram)
+        data = calibration.calls_of(model.module() if is_program else model, data)
     if isinstance(model, torch.export.ExportedProgram):
         return model, () if data is None else data
     if inputs is None and kwarg_inputs is None:
