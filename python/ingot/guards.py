@@ -172,6 +172,7 @@ _COMPARISONS = {
 _FUNCTIONS = {
     "math.trunc": torch.sym_int, "math.floor": math.floor, "math.ceil": math.ceil, "math.sqrt": torch._sym_sqrt,
     "torch.sym_float": torch.sym_float, "torch.sym_int": torch.sym_int, "torch._sym_sqrt": torch._sym_sqrt,
+    "torch.sym_max": torch.sym_max, "torch.sym_min": torch.sym_min,  # from torch 2.14 on
     "max": torch.sym_max, "min": torch.sym_min, "float": torch.sym_float, "int": torch.sym_int, "round": round,
     "abs": abs,
 }  # fmt: skip

@@ -211,6 +211,7 @@ def _of_functions() -> dict[str, list[tuple[Any, ...]]]:
         "lift_fresh_copy": [(x,)],
         "linalg_matmul": [(matrix, x), (x[0], image.mT)],
         "matrix_H": [(x,)],
+        "logit": [(3 * y - 1, limit) for limit in (None, 0.0, 0.3, 0.5, 0.6, 1.0, 1.5, -0.2)],
         "meshgrid": [([x[0], y[:, 0]],), ([x[0]],)],
         "moveaxis.int": [(image, 1, -1)],
         "movedim.int": [(image, 1, -1), (image, 3, 0)],

@@ -13,6 +13,7 @@ import ingot
 import numpy
 import pytest
 import torch
+from ingot.guards import compile_guard
 from sized_programs import (
     GUARDED,
     LARGEST,
@@ -81,6 +82,13 @@ def test_guards_that_no_engine_can_check_keep_the_program_in_torch() -> None:
     with pytest.raises(ingot.UnsupportedError) as caught:
         ingot.compile(Function(branch_on_a_root), inputs=inputs_of(), require_full_compilation=True)
     assert "cannot check" in str(caught.value)
+
+
+@pytest.mark.parametrize("prefix", ["", "torch.sym_"])
+def test_both_spellings_of_extrema_are_guards(prefix: str) -> None:
+    """Torch writes max and min until 2.13, torch.sym_max and torch.sym_min after it."""
+    holds = compile_guard(f"{prefix}max(1, 1 + L['n']) == 1 + L['n'] and {prefix}min(L['n'], 8) < 8")
+    assert [bool(holds({"n": n})) for n in (-1, 0, 7, 8)] == [False, True, True, False]
 
 
 def test_saved_modules_keep_their_guards(tmp_path: Path) -> None:
