@@ -36,11 +36,18 @@ _TORCH = ".".join(torch.__version__.split(".")[:2])
 _HEAD = f"# Of torch {_TORCH}: operator, dtype, samples of the slice that run wholly in Ingot. tests/python/test_ops_against_torch.py"
 
 
+def _commit() -> str:
+    done = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=_HERE, capture_output=True, text=True)
+    return done.stdout.strip() or "no_commit"
+
+
 @pytest.fixture(scope="module")
 def rows(tmp_path_factory: pytest.TempPathFactory) -> list[Outcome]:
-    file = tmp_path_factory.mktemp("operators") / "outcomes.jsonl"
+    """All of it takes hours: a run that was cut off goes on in the build folder, with the rows of the same commit."""
+    folder = _TABLE.parent if _EVERYTHING else tmp_path_factory.mktemp("operators")
+    file = folder / (f"operators_{_commit()}.jsonl" if _EVERYTHING else "outcomes.jsonl")
     command = [sys.executable, str(_HERE / "run_operators.py"), "--output", str(file)]
-    subprocess.run(command + ["--all"] * _EVERYTHING, check=True)
+    subprocess.run(command + ["--all", "--continue"] * _EVERYTHING, check=True)
     return [Outcome(**json.loads(line)) for line in file.read_text().splitlines()]
 
 
