@@ -39,5 +39,7 @@ def _trains(node: Node) -> bool:
     drops = [values[name] for name in ("p", "dropout", "dropout_p") if name in values]
     in_training = [values[name] for name in ("train", "training") if name in values]
     if in_training:
-        return in_training[0] is True and (not drops or drops[0] != 0)
+        # Norms of batches without running statistics are the same in both modes.
+        keeps_none = "momentum" in values and values.get("running_mean") is None
+        return in_training[0] is True and not keeps_none and (not drops or drops[0] != 0)
     return "dropout_p" in values and values["dropout_p"] != 0
