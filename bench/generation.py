@@ -26,6 +26,7 @@ WAYS: dict[str, dict[str, Any]] = {
     "sampling": {"do_sample": True, "top_k": 40, "temperature": 0.8},
     "4 beams": {"do_sample": False, "num_beams": 4},
 }
+ENGINES = ("eager", "inductor", "ingot")
 CACHES: dict[str, dict[str, Any]] = {"growing": {}, "static": {"cache_implementation": "static"}}
 
 
@@ -80,13 +81,11 @@ class Way:
         self.times.append(1e3 * (clock() - start) / count)
 
 
-def measure(
-    model: nn.Module, options: dict[str, Any], names: list[str], chosen: argparse.Namespace
-) -> list[Way]:
+def measure(model: nn.Module, options: dict[str, Any], chosen: argparse.Namespace) -> list[Way]:
     clock = time.process_time if chosen.threads == 1 else time.perf_counter
     torch._dynamo.reset()
     ways = []
-    for name in names:
+    for name in ENGINES:
         way = Way(name, model)
         try:
             way.generate(chosen.tokens, options, clock)
@@ -112,20 +111,18 @@ def main() -> None:
     parser.add_argument("--tokens", type=int, default=48)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--engines", default="eager,inductor,ingot")
     chosen = parser.parse_args()
     torch.set_num_threads(chosen.threads)
     torch.manual_seed(0)
     model = MODELS[chosen.model]().eval()
     for name, way in WAYS.items():
         for cache, more in CACHES.items():
-            ways = measure(model, {**way, **more}, chosen.engines.split(","), chosen)
+            ways = measure(model, {**way, **more}, chosen)
             best = {each.name: min(each.times) for each in ways}
-            graphs = next((each.graphs for each in ways if each.name == "ingot"), 0)
             figures = ", ".join(f"{engine} {time:.2f}" for engine, time in best.items())
             ratio = best["eager"] / best["ingot"]
             print(
-                f"{chosen.model}, {name}, {cache} cache: ms per token: {figures}; eager / ingot {ratio:.2f}; {graphs} graphs",
+                f"{chosen.model}, {name}, {cache} cache: ms per token: {figures}; eager / ingot {ratio:.2f}; {ways[-1].graphs} graphs",
                 flush=True,
             )
 
