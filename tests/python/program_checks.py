@@ -17,6 +17,7 @@ from program_runs import (
     WAYS,
     Observed,
     UnsupportedProgramError,
+    change_weights,
     holder,
     observe,
     observe_exact,
@@ -90,9 +91,7 @@ def run_by_ingot(program: Program, way: str, module: nn.Module, assignments: Seq
             return _run(program, way, ours, assignments, **options)
         options |= {"engine_cache_dir": folder, "cache_built_engines": True, "reuse_cached_engines": True}
         other = copy.deepcopy(module)
-        with torch.no_grad():
-            for value in other.parameters():
-                value.mul_(0.5)
+        change_weights(other)
         _run(program, way, other, assignments, **options)
         return _run(program, way, ours, assignments, **options)
 

@@ -51,7 +51,7 @@ def observe(
         given = [prepared[id(value)] for value in given]
         autocast = torch.autocast("cpu", torch.bfloat16, enabled="autocast" in program.manners)
         if call == len(assignments) - 1 and "new weights" in program.manners:
-            _change_weights(module)
+            change_weights(module)
         torch.manual_seed(call)
         with torch.no_grad(), autocast:
             results = run(*given, **program.counts(call))
@@ -71,7 +71,7 @@ def observe(
     return observed
 
 
-def _change_weights(module: nn.Module) -> None:
+def change_weights(module: nn.Module) -> None:
     with torch.no_grad():
         for value in module.parameters():
             value.mul_(0.5)

@@ -49,3 +49,14 @@ def tiny_bert() -> nn.Module:
     config = BertConfig(vocab_size=99, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=64,
                         max_position_embeddings=64)  # fmt: skip
     return BertModel(config, add_pooling_layer=False).eval()
+
+
+class Around(nn.Module):
+    """A model with a compiled one inside."""
+
+    def __init__(self, inner: nn.Module) -> None:
+        super().__init__()
+        self.inner = inner
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.inner(x * 2) + 1

@@ -27,6 +27,7 @@ import run_operators
 import torch
 from operator_database import Outcome, Sample
 from operator_workers import Piece
+from run_random_programs import commit_seed
 
 _HERE = Path(__file__).parent
 _RECORD = _HERE.parent / "data" / "operators.txt"
@@ -36,16 +37,11 @@ _TORCH = ".".join(torch.__version__.split(".")[:2])
 _HEAD = f"# Of torch {_TORCH}: operator, dtype, samples of the slice that run wholly in Ingot. tests/python/test_ops_against_torch.py"
 
 
-def _commit() -> str:
-    done = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=_HERE, capture_output=True, text=True)
-    return done.stdout.strip() or "no_commit"
-
-
 @pytest.fixture(scope="module")
 def rows(tmp_path_factory: pytest.TempPathFactory) -> list[Outcome]:
     """All of it takes hours: a run that was cut off goes on in the build folder, with the rows of the same commit."""
     folder = _TABLE.parent if _EVERYTHING else tmp_path_factory.mktemp("operators")
-    file = folder / (f"operators_{_commit()}.jsonl" if _EVERYTHING else "outcomes.jsonl")
+    file = folder / (f"operators_{commit_seed():012x}.jsonl" if _EVERYTHING else "outcomes.jsonl")
     command = [sys.executable, str(_HERE / "run_operators.py"), "--output", str(file)]
     subprocess.run(command + ["--all", "--continue"] * _EVERYTHING, check=True)
     return [Outcome(**json.loads(line)) for line in file.read_text().splitlines()]

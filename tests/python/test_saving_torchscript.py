@@ -14,7 +14,7 @@ import ingot
 import pytest
 import torch
 from ingot import run_op
-from small_models import Counter, InParts, mlp, tiny_bert
+from small_models import Around, Counter, InParts, mlp, tiny_bert
 from torch import nn
 from torch.utils import _pytree
 
@@ -127,14 +127,6 @@ def test_an_engine_is_opened_once_and_closed_with_its_module(load: Callable, tmp
 
 
 def test_in_a_script_of_the_user(tmp_path: Path) -> None:
-    class Around(nn.Module):
-        def __init__(self, inner: nn.Module) -> None:
-            super().__init__()
-            self.inner = inner
-
-        def forward(self, x: torch.Tensor) -> torch.Tensor:
-            return self.inner(x * 2) + 1
-
     compiled, x = ingot.ts.compile(torch.jit.script(mlp()), inputs=[torch.randn(2, 8)]), torch.randn(2, 8)
     around = torch.jit.script(Around(reloaded(compiled, tmp_path / "model.pt")))
     assert_equal(around(x), compiled(x * 2) + 1)
@@ -162,15 +154,6 @@ def test_what_torchscript_cannot_say(tmp_path: Path) -> None:
     with pytest.raises(ingot.UserError, match="state_dict"):
         ingot.save(compiled, tmp_path / "model.pt", output_format="torchscript", state_dict=True)
     assert list(tmp_path.iterdir()) == []
-
-
-class Around(nn.Module):
-    def __init__(self, inner: nn.Module) -> None:
-        super().__init__()
-        self.inner = inner
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return self.inner(x * 2) + 1
 
 
 _SIZES = [ingot.Input(min_shape=(1, 4), opt_shape=(2, 4), max_shape=(8, 4))]

@@ -9,6 +9,7 @@ from collections.abc import Callable
 import ingot
 import pytest
 import torch
+from small_models import Around
 from torch import nn
 from torch._subclasses.fake_tensor import FakeTensorMode
 
@@ -31,15 +32,6 @@ class Hybrid(Whole):
         return super().forward(x) + torch.rand_like(self.layer(x)).floor()
 
 
-class Outer(nn.Module):
-    def __init__(self, inner: nn.Module) -> None:
-        super().__init__()
-        self.inner = inner
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return self.inner(x * 2) + 1
-
-
 @pytest.fixture(params=[Whole, Hybrid], ids=lambda model: model.__name__)
 def pair(request: pytest.FixtureRequest) -> tuple[nn.Module, ingot.CompiledModule]:
     torch.manual_seed(0)
@@ -53,7 +45,10 @@ def pair(request: pytest.FixtureRequest) -> tuple[nn.Module, ingot.CompiledModul
 @torch.no_grad()
 def test_torch_export(pair: tuple) -> None:
     model, compiled = pair
-    for module, expected, shapes in ((compiled, model, ((ROWS,),)), (Outer(compiled), Outer(model), (ROWS,))):
+    for module, expected, shapes in (
+        (compiled, model, ((ROWS,),)),
+        (Around(compiled), Around(model), (ROWS,)),
+    ):
         program = torch.export.export(module, (torch.randn(4, 8),), dynamic_shapes=shapes)
         assert any(node.target is torch.ops.ingot.run.default for node in program.graph.nodes)
         file = io.BytesIO()
@@ -69,9 +64,9 @@ def test_torch_export(pair: tuple) -> None:
 def test_torch_compile(pair: tuple, backend: str) -> None:
     model, compiled = pair
     torch._dynamo.reset()
-    call: Callable = torch.compile(Outer(compiled), backend=backend)
+    call: Callable = torch.compile(Around(compiled), backend=backend)
     x = torch.randn(5, 8)
-    torch.testing.assert_close(call(x), Outer(model)(x))
+    torch.testing.assert_close(call(x), Around(model)(x))
 
 
 @torch.no_grad()
