@@ -96,8 +96,7 @@ void ProgramRun::run() {
 bool ProgramRun::identify() {
   const bool is_known = !resources_.data.devices.empty() && plan_.number != 0 && level_ == 0 &&
                         executable_.spans.size() == 1 && executable_.spans[0].backend != kNoId &&
-                        !executable_.data_dependent && !executable_.has_device_collectives &&
-                        resources_.weights.plan == nullptr;
+                        !executable_.data_dependent && resources_.weights.plan == nullptr;
   if (!is_known) return false;
   std::vector<uint64_t>& words = frame_.identity;
   const auto add = [&](const void* address) { words.push_back(reinterpret_cast<uintptr_t>(address)); };
@@ -137,8 +136,9 @@ void ProgramRun::run_beside_devices(const ExecutableSpan& span) {
   run_calls(span);
 }
 
-// Collectives that the device cannot do go over the host.
+// Collectives that the device cannot do go over the host. To repeat one part would leave out the others.
 void ProgramRun::run_in_parts(const ExecutableSpan& span) {
+  frame_.identity.clear();
   const auto is_on_host = [&](uint32_t i) {
     return frame_.device_steps[i].is_known && frame_.device_steps[i].is_on_host;
   };

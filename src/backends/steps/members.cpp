@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "engine/group_uses.h"
 #include "ir/bound_symbol.h"
 #include "ops/routine_attributes.h"
 
@@ -72,6 +73,12 @@ LoweredStep lower_routine(const Node& node) {
   }
   if (const std::string symbol = bound_symbol(node); !symbol.empty())
     step.binds.emplace_back(symbol, node.results[0]);
+  return step;
+}
+
+LoweredStep lower_device_collective(const Node& node) {
+  LoweredStep step = lower_routine(node);
+  std::get<RoutineStep>(step.action).attributes.push_back({std::string(kOnDevice), int64_t{1}});
   return step;
 }
 

@@ -29,6 +29,8 @@ const Node* find_twin(const Members& members);
 void add_argument(LoweredStep& step, const Members& members, const Value* value);
 
 LoweredStep lower_routine(const Node& node);
+// A collective that the queue does, on the values where they are.
+LoweredStep lower_device_collective(const Node& node);
 
 // The members as one kernel, with the ranges of its symbols.
 RegionKernel compose_members(const Members& members, const SymbolTable& symbols);

@@ -24,12 +24,14 @@ struct Outputs {
 
 }  // namespace
 
-Device::Device(uint64_t seed) : backend(&fake::backend()), executor({.seed = seed}) {}
+Device::Device(uint64_t seed, bool has_collectives)
+    : backend(&fake::backend()), executor({.seed = seed, .has_collectives = has_collectives}) {}
 
 std::shared_ptr<EngineData> Device::compile(const aten::Imported& model, int level, BuildReport* report) {
   CompileOptions options;
   options.target = {.backend = std::string(backend->name()), .device = backend->device(""), .level = level};
   options.passes.level = level;
+  options.rank = "any";
   options.cache.reuse = options.cache.keep = false;
   std::vector<const Backend*> backends = {backend};
   if (host_backend != nullptr) {

@@ -17,7 +17,7 @@ namespace ingot::core::test {
 // A device that is tested: the two halves of its backend. Each test has a device of its own, so that nothing
 // that another one did is left on it.
 struct Device {
-  explicit Device(uint64_t seed = 1);
+  explicit Device(uint64_t seed = 1, bool has_collectives = true);
 
   const Backend* backend;
   const Backend* host_backend = nullptr;  // compiles for the host; null: the device runs all nodes

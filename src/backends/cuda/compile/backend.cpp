@@ -134,7 +134,7 @@ std::optional<LoweredKernel> kernel_of_peers_with_next(const Node& reduction, co
 
 LoweredStep lower_as_routine(const Node& node, const SymbolTable& symbols, const Target& target) {
   if (is_collective_of_nccl(node)) {
-    LoweredStep step = lower_collective(node);
+    LoweredStep step = lower_device_collective(node);
     if (has_peer_kernel(node)) step.by_peers = kernel_of_peers(node, target);
     return step;
   }

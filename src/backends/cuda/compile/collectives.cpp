@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <array>
 
-#include "backends/steps/members.h"
-#include "engine/group_uses.h"
 #include "ops/collective.h"
 #include "ops/ops.h"
 
@@ -23,12 +21,6 @@ bool is_collective_of_nccl(const Node& node) {
   if (node.op != &ops::all_reduce && node.op != &ops::reduce_scatter) return bit_width(dtype) >= 8;
   const bool is_average = node.attributes<ops::ReducingCollective>().reduction == "avg";
   return std::ranges::find(kReduced, dtype) != kReduced.end() && (!is_average || is_floating(dtype));
-}
-
-LoweredStep lower_collective(const Node& node) {
-  LoweredStep step = lower_routine(node);
-  std::get<RoutineStep>(step.action).attributes.push_back({std::string(kOnDevice), int64_t{1}});
-  return step;
 }
 
 }  // namespace ingot::core::cuda

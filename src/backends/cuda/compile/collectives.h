@@ -2,12 +2,11 @@
 // Collectives: the queue does them by NCCL, on the values where they are.
 #pragma once
 
-#include "backends/backend.h"
+#include "ir/graph.h"
 
 namespace ingot::core::cuda {
 
 // Whether NCCL has the collective for the dtype of its operand. Others run on the host.
 bool is_collective_of_nccl(const Node& node);
-LoweredStep lower_collective(const Node& node);
 
 }  // namespace ingot::core::cuda

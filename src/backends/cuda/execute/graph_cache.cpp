@@ -22,11 +22,6 @@ Handle GraphCache::find(CallList& calls, bool overlap) {
   return graph != nullptr ? graph->handle() : nullptr;
 }
 
-Handle GraphCache::find_named(std::span<const uint64_t> name) {
-  const ExecutableGraph* graph = graphs_.find_named(name);
-  return graph != nullptr ? graph->handle() : nullptr;
-}
-
 ExecutableGraph GraphCache::capture(CallList& calls, bool overlap, std::span<const Handle> marks) {
   constexpr int kThreadLocal = 1;
   const Driver& driver = device_.driver();
@@ -43,7 +38,7 @@ ExecutableGraph GraphCache::capture(CallList& calls, bool overlap, std::span<con
   const int result = driver.instantiate(&executable, graph, 0);
   driver.destroy_graph(graph);
   check(driver, result, "cuGraphInstantiate");
-  return {driver, executable};
+  return {driver, executable, calls.groups()};
 }
 
 }  // namespace ingot::core::cuda

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <utility>
+#include <vector>
 
 #include "backends/cuda/execute/call_list.h"
 #include "backends/cuda/execute/device.h"
@@ -11,15 +12,18 @@ namespace ingot::core::cuda {
 
 class ExecutableGraph {
  public:
-  ExecutableGraph(const Driver& driver, Handle handle) : driver_(driver), handle_(handle) {}
+  ExecutableGraph(const Driver& driver, Handle handle, std::span<const CallList::GroupUse> groups)
+      : driver_(driver), handle_(handle), groups_(groups.begin(), groups.end()) {}
   ~ExecutableGraph() { driver_.destroy_executable(handle_); }
   ExecutableGraph(const ExecutableGraph&) = delete;
   ExecutableGraph& operator=(const ExecutableGraph&) = delete;
   Handle handle() const { return handle_; }
+  std::span<const CallList::GroupUse> groups() const { return groups_; }  // of its collectives
 
  private:
   const Driver& driver_;
   const Handle handle_;
+  const std::vector<CallList::GroupUse> groups_;
 };
 
 // CUDA graphs of call lists.
@@ -34,7 +38,7 @@ class GraphCache {
   // CallList::enqueue.
   Handle find(CallList& calls, bool overlap);
   // The same for calls whose graph was found before and named so; null if it has gone.
-  Handle find_named(std::span<const uint64_t> name);
+  const ExecutableGraph* find_named(std::span<const uint64_t> name) { return graphs_.find_named(name); }
   void name(std::span<const uint64_t> name) { graphs_.name(name); }  // the graph that was found last
   void forget_names() { graphs_.forget_names(); }
 

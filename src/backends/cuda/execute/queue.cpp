@@ -58,8 +58,8 @@ std::optional<CallFailure> CudaQueue::run(const CallSpan& span) {
   else
     begin_recording(span);
   list(span);
-  agree_on_groups();
-  if (!capturing) follow_groups(stream);
+  agree_on(calls_.groups());
+  if (!capturing) follow_groups(calls_.groups(), stream);
   copies_.prepare(driver, calls_.fetches());
   const bool overlap = device_.overlaps_kernels() && static_cast<const Images&>(*span.images).may_overlap;
   const Handle graph =
@@ -70,19 +70,22 @@ std::optional<CallFailure> CudaQueue::run(const CallSpan& span) {
   } else {
     calls_.enqueue(driver, stream, copies_, overlap);
   }
-  if (!capturing) watch_groups(stream);
+  if (!capturing) watch_groups(calls_.groups(), stream);
   return std::nullopt;
 }
 
 // To list calls and to compare them takes the host longer than all the rest.
 bool CudaQueue::repeat(std::span<const uint64_t> identity, void* stream) {
-  const Handle graph = graphs_.find_named(identity);
+  const ExecutableGraph* const graph = graphs_.find_named(identity);
   if (graph == nullptr) return false;
   const CurrentContext current = device_.enter();
   const Handle on = stream != nullptr ? stream : own_stream_;
   if (has_failed() || is_capturing(on)) return false;
   follow(on);
-  check(device_.driver(), device_.driver().launch_graph(graph, on), "cuGraphLaunch");
+  agree_on(graph->groups());
+  follow_groups(graph->groups(), on);
+  check(device_.driver(), device_.driver().launch_graph(graph->handle(), on), "cuGraphLaunch");
+  watch_groups(graph->groups(), on);
   return true;
 }
 
@@ -94,17 +97,16 @@ OpenedGroup CudaQueue::open_group(Communicator& group, uint64_t program) {
 }
 
 // Before collectives that this rank has not enqueued before: whether all ranks are about to do the same.
-void CudaQueue::agree_on_groups() const {
-  for (const CallList::GroupUse& use : calls_.groups())
-    use.group->agree({program_, use.history, use.elements});
+void CudaQueue::agree_on(GroupUses uses) const {
+  for (const CallList::GroupUse& use : uses) use.group->agree({program_, use.history, use.elements});
 }
 
-void CudaQueue::follow_groups(Handle stream) const {
-  for (const CallList::GroupUse& use : calls_.groups()) use.group->follow(stream);
+void CudaQueue::follow_groups(GroupUses uses, Handle stream) {
+  for (const CallList::GroupUse& use : uses) use.group->follow(stream);
 }
 
-void CudaQueue::watch_groups(Handle stream) const {
-  for (const CallList::GroupUse& use : calls_.groups()) use.group->watch(stream, use.history);
+void CudaQueue::watch_groups(GroupUses uses, Handle stream) {
+  for (const CallList::GroupUse& use : uses) use.group->watch(stream, use.history);
 }
 
 // The caller's stream is being captured.
@@ -129,11 +131,11 @@ bool CudaQueue::time(const CallSpan& span, std::span<int64_t> nanoseconds) {
     check(driver, driver.create_event(&marks_.back(), 0), "cuEventCreate");
   }
   list(span, Marks::kBetweenCalls);
-  agree_on_groups();
-  follow_groups(stream);
+  agree_on(calls_.groups());
+  follow_groups(calls_.groups(), stream);
   const ExecutableGraph graph = graphs_.capture(calls_, false, marks_);
   check(driver, driver.launch_graph(graph.handle(), stream), "cuGraphLaunch");
-  watch_groups(stream);
+  watch_groups(calls_.groups(), stream);
   check(driver, driver.synchronize(stream), "cuStreamSynchronize");
   for (size_t i = 0; i < span.calls.size(); ++i) {
     float milliseconds = 0;

@@ -35,9 +35,10 @@ class CudaQueue final : public Queue {
   void list_collective(const Images& images, const KernelCall& call);
   bool lists_with_next(const Images& images, const CallSpan& span, uint32_t call);
   NcclGroup& group_of(const DeviceCollective& own) const;
-  void agree_on_groups() const;
-  void follow_groups(Handle stream) const;
-  void watch_groups(Handle stream) const;
+  using GroupUses = std::span<const CallList::GroupUse>;
+  void agree_on(GroupUses uses) const;
+  static void follow_groups(GroupUses uses, Handle stream);
+  static void watch_groups(GroupUses uses, Handle stream);
   void list_library_call(const KernelCall& call);
   void limit_library_calls();
   void list_launch(const Images& images, const KernelCall& call);

@@ -25,6 +25,13 @@ LoweredKernel kernel_of(const loops::Kernel& loops) {
   return kernel;
 }
 
+// Whether the queue does it: other dtypes have no reductions.
+bool is_collective_of_queue(const Node& node) {
+  if (!node.op->traits.has(Trait::kCollective)) return false;
+  const DType dtype = node.operand_type(0).dtype;
+  return bit_width(dtype) >= 16 && (is_floating(dtype) || is_integer(dtype));
+}
+
 class FakeBackend final : public Backend {
  public:
   std::string_view name() const override { return kBackend; }
@@ -38,6 +45,7 @@ class FakeBackend final : public Backend {
   }
 
   Support supports(const Node& node, const SymbolValues&, const Target&) const override {
+    if (is_collective_of_queue(node)) return {};
     if (!node.op->routine.empty()) return {.runs_on_host = true};
     if (node.op->lower != nullptr || node.op->traits.has(Trait::kFused)) return {};
     return {Support::Answer::kNo, fmt::format("there is no kernel for {}", node.op->name)};
@@ -53,6 +61,7 @@ class FakeBackend final : public Backend {
   }
 
   std::vector<LoweredStep> lower(const Node& node, const SymbolTable& symbols, const Target&) const override {
+    if (is_collective_of_queue(node)) return {lower_device_collective(node)};
     if (!node.op->routine.empty()) return {lower_routine(node)};
     const Members members = members_of(node);
     const RegionKernel region = compose_members(members, symbols);

@@ -7,6 +7,7 @@
 
 #include <fmt/core.h>
 
+#include "backends/fake/execute/collective.h"
 #include "loops/interpreter.h"
 #include "support/error.h"
 
@@ -14,7 +15,7 @@ namespace ingot::core::fake {
 
 FakeQueue::FakeQueue(std::shared_ptr<FakeMemory> memory, const Options& options, Counts& counts)
     : memory_(std::move(memory)),
-      most_microseconds_(options.most_microseconds),
+      options_(options),
       counts_(counts),
       random_(static_cast<uint32_t>(options.seed)),
       thread_([this] { serve(); }) {}
@@ -45,16 +46,23 @@ bool FakeQueue::repeat(std::span<const uint64_t> identity, void*) {
   const Work* graph = graphs_.find_named(identity);
   if (graph == nullptr) return false;
   ++counts_.replays;
+  ++counts_.repeats;
   add(*graph);
   return true;
 }
 
 void FakeQueue::add(Work work) {
-  {
-    const std::lock_guard lock(mutex_);
-    work_.push_back(std::move(work));
-  }
+  const bool is_awaited = work->has_collectives;
+  std::unique_lock lock(mutex_);
+  work_.push_back(std::move(work));
   changed_.notify_all();
+  if (is_awaited) changed_.wait(lock, [&] { return work_.empty(); });
+}
+
+OpenedGroup FakeQueue::open_group(Communicator& group, uint64_t program) {
+  if (!options_.has_collectives) return Queue::open_group(group, program);
+  program_ = program;
+  return {};
 }
 
 std::optional<CallFailure> FakeQueue::wait() {
@@ -86,18 +94,21 @@ FakeQueue::Work FakeQueue::work_of(const CallSpan& span) {
       const Prefetch& fetch = span.prefetches[started];
       list.add(fetch, count(fetch.before + 1) - 1);
     }
-    list.add(call, call.launch != nullptr ? images.kernels[call.launch->image].get() : nullptr);
+    if (call.collective != nullptr)
+      list.add(*call.collective, call.buffers);
+    else
+      list.add(call, call.launch != nullptr ? images.kernels[call.launch->image].get() : nullptr);
   }
   const auto capture = [&](const CallList& captured) {
     ++counts_.graphs;
-    return std::make_shared<const std::vector<ListedCall>>(captured.calls());
+    return std::make_shared<const Calls>(Calls{captured.calls(), captured.has_collectives()});
   };
   if (const Work* graph = graphs_.find(list, capture)) {
     graphs_.name(span.identity);
     ++counts_.replays;
     return *graph;
   }
-  return std::make_shared<const std::vector<ListedCall>>(list.calls());
+  return std::make_shared<const Calls>(Calls{list.calls(), list.has_collectives()});
 }
 
 void FakeQueue::serve() {
@@ -110,7 +121,7 @@ void FakeQueue::serve() {
     lock.unlock();
     std::exception_ptr failure;
     try {
-      if (!is_broken) run_all(*work);
+      if (!is_broken) run_all(work->calls);
     } catch (...) {
       failure = std::current_exception();
     }
@@ -122,7 +133,7 @@ void FakeQueue::serve() {
 }
 
 void FakeQueue::delay() {
-  const auto microseconds = random_() % static_cast<uint32_t>(most_microseconds_ + 1);
+  const auto microseconds = random_() % static_cast<uint32_t>(options_.most_microseconds + 1);
   std::this_thread::sleep_for(std::chrono::microseconds(microseconds));
 }
 
@@ -148,9 +159,16 @@ void FakeQueue::run_copy(const ListedCall& call) const {
   if (call.bytes > 0) std::memmove(to.get(), from.get(), call.bytes);
 }
 
+void FakeQueue::run_collective_of(const ListedCall& call) const {
+  const auto from = memory_->at(call.buffers[0], operand_bytes(*call.collective));
+  const auto to = memory_->at(call.buffers[1], result_bytes(*call.collective));
+  run_collective(*call.collective, program_, from.get(), to.get());
+}
+
 void FakeQueue::run_call(const ListedCall& call) {
   delay();
   ++counts_.calls;
+  if (call.collective) return run_collective_of(call);
   if (call.launch == nullptr) return run_copy(call);
   const int64_t status = run_kernel(call);
   if (status == 0) return;

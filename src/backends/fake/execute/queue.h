@@ -26,9 +26,15 @@ class FakeQueue final : public Queue {
   std::optional<CallFailure> run(const CallSpan& span) override;
   bool repeat(std::span<const uint64_t> identity, void* stream) override;
   std::optional<CallFailure> wait() override;
+  // The host waits for each span with collectives: it uses the connections of the group, too.
+  OpenedGroup open_group(Communicator& group, uint64_t program) override;
 
  private:
-  using Work = std::shared_ptr<const std::vector<ListedCall>>;
+  struct Calls {
+    std::vector<ListedCall> calls;
+    bool has_collectives;
+  };
+  using Work = std::shared_ptr<const Calls>;
   std::optional<CallFailure> take_failure();
   Work work_of(const CallSpan& span);
   void add(Work work);
@@ -36,13 +42,15 @@ class FakeQueue final : public Queue {
   void run_all(const std::vector<ListedCall>& calls);
   void run_call(const ListedCall& call);
   void run_copy(const ListedCall& call) const;
+  void run_collective_of(const ListedCall& call) const;
   int64_t run_kernel(const ListedCall& call) const;
   void delay();
 
   const std::shared_ptr<FakeMemory> memory_;
-  const int most_microseconds_;
+  const Options options_;
   Counts& counts_;
   CaptureCache<CallList, Work> graphs_;
+  uint64_t program_ = 0;     // of the groups, for messages
   std::minstd_rand random_;  // of the thread
 
   std::mutex mutex_;  // of what follows
