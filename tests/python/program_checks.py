@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import copy
+import random
 import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
@@ -37,6 +38,20 @@ class DifferenceError(Exception):
 
 # Elsewhere results share no memory with arguments, and a program has the weights, integers and dtypes that were exported.
 _TORCH_COMPILE = {"writes results", "one tensor", "autocast", "counts", "new weights"}
+# What a way of running has no place for: files are whole engines, and torch saves and traces neither named tuples nor keywords.
+_NOT_IN: dict[str, set[str]] = {"pt2": {"named", "parts"}, "trace": {"named", "keywords", "parts"}}
+# Operators that torch runs: each has neighbours of many kinds.
+_TORCH_PARTS = [
+    "aten.add",
+    "aten.mul",
+    "aten.sum",
+    "aten.relu",
+    "aten.view",
+    "aten.where",
+    "aten.copy_",
+    "aten.linear",
+    "aten.exp",
+]
 # What torch.export cannot trace; programs that run in torch in part, and change tensors, saved as TorchScript.
 _OF_TRACES = ("INGOT-N008", "INGOT-N002")
 # Options of builds by the manner of a program.
@@ -51,11 +66,8 @@ _OPTIONS: dict[str, dict[str, Any]] = {
 
 def check(program: Program, way: str) -> None:
     """Raises DifferenceError, UnsupportedProgramError, or what Ingot raised and should not have."""
-    if way != "torch.compile":
-        program = replace(
-            program, manners=tuple(name for name in program.manners if name not in _TORCH_COMPILE)
-        )
-    module = build_module(program)
+    program = replace(program, manners=manners_for(program, way))
+    module = module_of(program)
     assignments = [k % len(program.sizes) for k in range(max(_CALLS, len(program.sizes)))]
     eager = copy.deepcopy(module)
     try:
@@ -83,9 +95,39 @@ def check(program: Program, way: str) -> None:
         raise DifferenceError(f"memory is shared otherwise: {actual.shared} for {expected.shared}")
 
 
+def manners_for(program: Program, way: str) -> tuple[str, ...]:
+    """Those that this way of running has. Arguments share memory under torch.compile alone, and only floats are quantized."""
+    left_out = set(_NOT_IN.get(way, ()))
+    if way != "torch.compile":
+        left_out |= _TORCH_COMPILE
+    if "quantized" in program.manners:
+        left_out |= {"named", "structured", "autocast", "counts", "new weights", "keywords"}
+    names = (
+        "fed copies" if name == "fed back" and way != "torch.compile" else name for name in program.manners
+    )
+    return tuple(name for name in names if name not in left_out)
+
+
+def module_of(program: Program) -> nn.Module:
+    module = build_module(program)
+    if "quantized" not in program.manners or len(program.sizes) > 1:
+        return module
+    try:
+        with torch.no_grad():
+            return ingot.quantize(
+                module, [tuple(program.inputs(0)), tuple(program.inputs(0, 1))], method="minmax"
+            )
+    except ingot.UserError:  # such as that there is nothing to quantize
+        return module
+    except Exception as error:
+        raise UnsupportedProgramError(f"ingot.quantize: {type(error).__name__}") from error
+
+
 def run_by_ingot(program: Program, way: str, module: nn.Module, assignments: Sequence[int]) -> Observed:
     ours = copy.deepcopy(module)
     options = {name: value for manner in program.manners for name, value in _OPTIONS.get(manner, {}).items()}
+    if "parts" in program.manners:
+        options["torch_executed_ops"] = random.Random(program.seed).sample(_TORCH_PARTS, 3)
     with tempfile.TemporaryDirectory() as folder:
         if "cached" not in program.manners:
             return _run(program, way, ours, assignments, **options)

@@ -45,16 +45,19 @@ def observe(
     prepare: Callable[[torch.Tensor], torch.Tensor] = lambda value: value,
 ) -> Observed:
     observed = Observed([], [], [], [])
+    given: list[torch.Tensor] = []
+    leaves: list[Any] = []
     for call, assignment in enumerate(assignments):
-        given = program.inputs(assignment, call)
-        prepared = {id(value): prepare(value) for value in given}
-        given = [prepared[id(value)] for value in given]
+        drawn = program.inputs(assignment, call)
+        prepared = {id(value): prepare(value) for value in drawn}
+        given = _continued(program, [prepared[id(value)] for value in drawn], given, leaves)
         autocast = torch.autocast("cpu", torch.bfloat16, enabled="autocast" in program.manners)
         if call == len(assignments) - 1 and "new weights" in program.manners:
             change_weights(module)
         torch.manual_seed(call)
         with torch.no_grad(), autocast:
-            results = run(*given, **program.counts(call))
+            positional, named = program.passed(given)
+            results = run(*positional, **named, **program.counts(call))
         leaves, tree = torch.utils._pytree.tree_flatten(results)
         others = [value for value in leaves if not isinstance(value, torch.Tensor)]
         observed.others.append((str(tree), others))
@@ -69,6 +72,24 @@ def observe(
         if "writes results" in program.manners:
             _write(leaves)
     return observed
+
+
+def _continued(
+    program: Program, drawn: list[torch.Tensor], given: list[torch.Tensor], results: Sequence[torch.Tensor]
+) -> list[torch.Tensor]:
+    """The arguments of a call: those that were drawn for it, or results or arguments of the call before, if they have these types."""
+    left = list(results) if {"fed back", "fed copies"} & {*program.manners} else []
+    own = []
+    for k, value in enumerate(drawn):
+        alike = [other for other in left if (other.shape, other.dtype) == (value.shape, value.dtype)]
+        if alike:
+            left = [other for other in left if other is not alike[0]]
+            own.append(alike[0] if "fed back" in program.manners else alike[0].clone())
+        elif "one memory" in program.manners and given and given[k].shape == value.shape:
+            own.append(given[k].copy_(value))
+        else:
+            own.append(value)
+    return own
 
 
 def change_weights(module: nn.Module) -> None:
@@ -102,9 +123,8 @@ def exported(program: Program, module: nn.Module) -> torch.export.ExportedProgra
     dynamic = len(program.sizes) > 1
     try:
         with torch.no_grad():
-            return torch.export.export(
-                module, tuple(program.inputs(0)), dynamic_shapes=shapes if dynamic else None
-            )
+            positional, named = program.passed(program.inputs(0))
+            return torch.export.export(module, positional, named, dynamic_shapes=shapes if dynamic else None)
     except Exception as error:
         raise UnsupportedProgramError(f"torch.export: {type(error).__name__}") from error
 
@@ -169,13 +189,15 @@ def _refusing(
 ) -> Callable[..., Any]:
     """Torch specializes some sizes that were to be dynamic: what its own module then rejects too, nobody has to run."""
 
-    def run(*given: torch.Tensor, **counts: int) -> Any:
+    def run(*given: torch.Tensor, **named: Any) -> Any:
         try:
-            return compiled(*given, **counts)
+            return compiled(*given, **named)
         except ingot.UserError as error:
-            _excuse_strides(error, given)
-            is_constant = error.code == "INGOT-U303" and _declares_others(functional(export_again()), given)
-            if not is_constant and (error.code not in _OTHER_SIZES or _runs(source, given)):
+            in_order = (*given, *reversed(named.values()))  # Program.passed
+            _excuse_strides(error, in_order)
+            own = functional(export_again())
+            is_constant = error.code == "INGOT-U303" and _declares_others(own, in_order)
+            if not is_constant and (error.code not in _OTHER_SIZES or _runs(source, given, named)):
                 raise
             raise UnsupportedProgramError("torch.export: the program is not for all sizes") from error
 
@@ -202,9 +224,10 @@ def _declares_others(source: torch.export.ExportedProgram, given: Sequence[torch
     )
 
 
-def _runs(source: torch.export.ExportedProgram, given: Sequence[torch.Tensor]) -> bool:
+def _runs(source: torch.export.ExportedProgram, given: Sequence[torch.Tensor], named: dict[str, Any]) -> bool:
     try:
-        source.module()(*(value.clone() for value in given))
+        copies = {name: value.clone() for name, value in named.items()}
+        source.module()(*(value.clone() for value in given), **copies)
     except Exception:
         return False
     return True
@@ -286,7 +309,7 @@ def records_another_type(program: Program, module: nn.Module) -> bool:
 
     comparing = Comparing(source)
     with torch.no_grad():
-        comparing.run(*program.inputs(0))
+        comparing.run(*program.inputs(0))  # in the order of the signature
     return comparing.differs
 
 

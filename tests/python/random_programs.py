@@ -8,7 +8,8 @@ are tried on all size assignments of the program at once, so that a program with
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections import namedtuple
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -82,6 +83,12 @@ MANNERS = {
     "level 2": 0.05,
     "strict": 0.05,
     "x86-64-v3": 0.08,
+    "named": 0.1,  # results in a named tuple
+    "keywords": 0.15,  # all arguments but the first are given by their names, the last one first
+    "one memory": 0.12,  # later calls are given the same tensors, into which the caller has written
+    "fed back": 0.12,  # results are arguments of the next call
+    "parts": 0.1,  # torch runs some operators, between engines
+    "quantized": 0.1,  # linear layers and convolutions, if there are any
 }
 COUNT = 2  # that integer, if they do not
 
@@ -119,6 +126,8 @@ class Program:
             first = next((leaf.name for leaf in self.arguments if leaf.shape), "")
             size = f"{first}.shape[0]" if first else "7"
             results = f"{{'first': {results}, 'others': [None, 3, {{'size': {size}}}]}}"
+        if "named" in self.manners:
+            results = f"Named({results}, {self.outputs[0]})"
         lines.append(f"        return {results}")
         return "\n".join(lines) + "\n"
 
@@ -131,6 +140,15 @@ class Program:
             equal = [a for a in given if a.shape == value.shape and a.dtype == value.dtype]
             given.append(equal[0] if equal and "one tensor" in self.manners else value)
         return given
+
+    def passed(
+        self, given: Sequence[torch.Tensor]
+    ) -> tuple[tuple[torch.Tensor, ...], dict[str, torch.Tensor]]:
+        """Arguments by their positions, and by their names."""
+        if "keywords" not in self.manners:
+            return tuple(given), {}
+        named = [(leaf.name, value) for leaf, value in zip(self.arguments, given, strict=True)]
+        return tuple(given[:1]), dict(reversed(named[1:]))
 
     def counts(self, call: int) -> dict[str, int]:
         return {"count": (3, 4, 1, 6)[call % 4]} if "counts" in self.manners else {}
@@ -152,7 +170,10 @@ class Program:
         return replace(self, statements=tuple(kept), outputs=outputs)
 
 
+Named = namedtuple("Named", ("all", "best"))  # noqa: PYI024
+
 NAMESPACE: dict[str, Any] = {
+    "Named": Named,
     "torch": torch,
     "F": nn.functional,
     "filled": filled,
@@ -288,12 +309,39 @@ class Drawing:
         self.kept.append(statement)
         return True
 
+    def add_layer(self) -> None:
+        """A convolution or linear layer of an f32 value, if there is one, and something behind it."""
+        values = self.worlds[0].values
+        fitting = [name for name, value in values.items() if value.dtype == torch.float32 and value.dim() > 1]
+        if not fitting:
+            return
+        read, name = fitting[-1], f"p{sum(leaf.kind == 'parameter' for leaf in self.leaves)}"
+        shape = tuple(values[read].shape)
+        is_convolution = len(shape) == 4 and self.random.random() < 0.6
+        weight = Leaf(name, "parameter", (5, shape[1], 3, 3) if is_convolution else (9, shape[-1]))
+        self.leaves.append(weight)
+        seed = Program(self.seed, tuple(self.leaves), (), ())._seed_of(weight)
+        for world in self.worlds:
+            setattr(world.module, name, weight.make({}, seed))
+        result = f"v{len(self.kept)}"
+        call = (
+            f"F.conv2d({read}, self.{name}, padding=1)"
+            if is_convolution
+            else f"F.linear({read}, self.{name})"
+        )
+        if self.add(Statement(f"{result} = {call}", result, (read,))):
+            after = f"v{len(self.kept)}"
+            self.add(Statement(f"{after} = F.relu({result}) + 0.5", after, (result,)))
+
     def program(self) -> Program:
         length = self.random.randint(2, 10)
         for _ in range(40 * length):
             if len(self.kept) >= length:
                 break
             self.add(statements.draw(self, f"v{len(self.kept)}"))
+        manners = tuple(name for name, share in MANNERS.items() if self.random.random() < share)
+        if "quantized" in manners:
+            self.add_layer()
         bound = [statement.result for statement in self.kept if statement.result]
         outputs = (
             bound[-1:] + self.random.sample(bound[:-1], min(len(bound[:-1]), self.random.randint(0, 2)))
@@ -302,7 +350,6 @@ class Drawing:
         )
         if not outputs or self.random.random() < 0.1:
             outputs.append(self.random.choice([leaf.name for leaf in self.leaves if leaf.kind == "argument"]))
-        manners = tuple(name for name, share in MANNERS.items() if self.random.random() < share)
         return Program(self.seed, tuple(self.leaves), tuple(self.kept), tuple(outputs), self.sizes, manners)
 
 

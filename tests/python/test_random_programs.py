@@ -7,13 +7,17 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
+import random_programs
 import torch
-from program_checks import DifferenceError, compare
+from program_checks import DifferenceError, check, compare, module_of
 from program_noise import Noise
-from random_programs import Leaf, Program, Statement, draw, shrink
+from program_runs import observe
+from random_programs import Leaf, Program, Statement, build_module, draw, shrink
 
 _SCRIPT = Path(__file__).with_name("run_random_programs.py")
 _STATE = Path(__file__).parents[2] / "build" / "random_programs.json"
@@ -160,3 +164,39 @@ def test_places_of_infinities_are_defined() -> None:
         torch.full((2, 3), float("inf")).argmax()
         torch.where(torch.full((2, 3), float("inf")) > 0, _INTEGERS, 1)
     assert not noise.met_undefined
+
+
+def _given(*manners: str) -> list[tuple[torch.Tensor, dict[str, torch.Tensor]]]:
+    """The arguments of three calls of a program that doubles the first one of two."""
+    leaves = (Leaf("x0", "argument", (2, 3)), Leaf("x1", "argument", (2, 3)))
+    program = Program(1, leaves, (Statement("v0 = x0 * 2", "v0", ("x0",)),), ("v0",), manners=manners)
+    module, calls = build_module(program), []
+
+    def run(x0: torch.Tensor, *others: torch.Tensor, **named: torch.Tensor) -> Any:
+        calls.append((x0, named))
+        return module(x0, *others, **named)
+
+    observe(run, module, program, [0, 0, 0])
+    return calls
+
+
+def test_arguments_of_later_calls() -> None:
+    first, second, _ = (x0 for x0, _ in _given())
+    assert not torch.equal(first, second)
+    first, second, third = (x0 for x0, _ in _given("one memory"))
+    assert first is second is third
+    first, second, third = (x0 for x0, _ in _given("fed back"))
+    torch.testing.assert_close((second, third), (first * 2, first * 4))
+    assert [list(named) for _, named in _given("keywords")] == [["x1"]] * 3
+
+
+@pytest.mark.parametrize("way", ["torch.compile", "export", "pt2"])
+def test_quantized_programs_have_layers(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(random_programs.MANNERS, "quantized", 1.1)
+    program = next(
+        p for p in map(draw, range(1, 200, 3)) if "F.linear" in p.source() or "F.conv2d" in p.source()
+    )
+    program = replace(program, manners=("quantized",))
+    quantized = module_of(program)
+    assert "dequantize" in quantized.code
+    check(program, way)
