@@ -170,7 +170,7 @@ class Program:
         return replace(self, statements=tuple(kept), outputs=outputs)
 
 
-Named = namedtuple("Named", ("all", "best"))  # noqa: PYI024
+Named = namedtuple("Named", ("all", "best"))
 
 NAMESPACE: dict[str, Any] = {
     "Named": Named,
