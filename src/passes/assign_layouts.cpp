@@ -59,13 +59,14 @@ std::optional<Layout> free_transposition(const Node& node) {
   return std::ranges::is_sorted(storage) ? Layout{} : Layout::permutation(storage);
 }
 
-// Everything row-major. Of every target: routines know no other tensors.
+// Everything row-major. Of every target: routines know no other tensors, and neither do the inputs and
+// outputs of the graphs of branches and loops.
 LayoutRequest row_major_request(const Node& node) {
   return {.operands = {node.operands.size(), Layout{}}, .results = {node.results.size(), Layout{}}};
 }
 
 LayoutRequest request_for(const Node& node, const LayoutRule& rule) {
-  if (!node.op->routine.empty()) return row_major_request(node);
+  if (!node.op->routine.empty() || node.op->traits.has(Trait::kControlFlow)) return row_major_request(node);
   LayoutRequest request = rule(node);
   if (node.op->traits.has(Trait::kKeepsOrder)) request.operands.assign(1, Layout{});
   request.operands.resize(node.operands.size());

@@ -100,6 +100,8 @@ def manners_for(program: Program, way: str) -> tuple[str, ...]:
     left_out = set(_NOT_IN.get(way, ()))
     if way != "torch.compile":
         left_out |= _TORCH_COMPILE
+    if way == "export" and "saved" in program.manners:
+        left_out.add("named")  # such files have tuples
     if "quantized" in program.manners:
         left_out |= {"named", "structured", "autocast", "counts", "new weights", "keywords"}
     names = (

@@ -61,6 +61,8 @@ class Noise(TorchDispatchMode):
             self.met_undefined |= bool(torch.as_tensor(args[-1]).isnan().any())
         if name.startswith(("aten::linalg_inv", "aten::linalg_solve", "aten::_linalg_solve")):
             self.met_undefined |= _is_nearly_singular(args[0])
+        if name.startswith("quantized_decomposed::quantize"):
+            self.met_undefined |= bool(args[0].isnan().any())
         for source in _becoming_integers(name, args, result):
             limit = 2.0**63 if result.dtype is torch.int64 else 2.0**31
             self.met_undefined |= not bool((source.double().abs() < limit).all())

@@ -160,6 +160,38 @@ def test_branches_with_weights(way: Callable[..., Any]) -> None:
     check(_Weights(), way, [(x,), (-x,), (x * 3,), (x - 1,), (x + 1,)])
 
 
+class _Layouts(torch.nn.Module):
+    """Operands of branches and loops that are stored in another order of dims: of convolutions, and permuted ones."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.first, self.second = (torch.nn.Conv2d(4, 4, 3, padding=1) for _ in range(2))
+
+    def inner(self, x: torch.Tensor) -> torch.Tensor:
+        turned = x.permute(0, 1, 3, 2) * 2
+        return torch.cond(x.mean() > 0, lambda x: self.second(x) + 1, lambda x: self.first(x) - 1, (turned,))
+
+    def forward(self, x: torch.Tensor) -> Any:
+        h = self.first(x)
+        a = torch.cond(
+            h.sum() > 0, lambda h: torch.relu(self.second(h)), lambda h: self.inner(self.first(h)), (h,)
+        )
+        _, b = while_loop(
+            lambda i, h: i < 3,
+            lambda i, h: (i + 1, self.first(h).tanh()),
+            (torch.zeros((), dtype=torch.int64), h),
+        )
+        return a, b
+
+
+@each_way
+def test_operands_in_other_layouts(way: Callable[..., Any]) -> None:
+    torch.manual_seed(1)
+    x = torch.randn(2, 4, 8, 8)
+    check(_Layouts(), way, [(x,), (-x,), (x + 1,), (x - 1,)])
+
+
 @each_way
 def test_several_results(way: Callable[..., Any]) -> None:
     x, y = torch.randn(3, 4), torch.randn(3, 4)
