@@ -19,6 +19,7 @@ from program_runs import (
     Observed,
     UnsupportedProgramError,
     change_weights,
+    exported,
     holder,
     observe,
     observe_exact,
@@ -114,6 +115,8 @@ def module_of(program: Program) -> nn.Module:
     module = build_module(program)
     if "quantized" not in program.manners or len(program.sizes) > 1:
         return module
+    if not exports(program, module):
+        raise UnsupportedProgramError("torch.export fails before ingot.quantize")
     try:
         with torch.no_grad():
             return ingot.quantize(
@@ -121,8 +124,14 @@ def module_of(program: Program) -> nn.Module:
             )
     except ingot.UserError:  # such as that there is nothing to quantize
         return module
-    except Exception as error:
-        raise UnsupportedProgramError(f"ingot.quantize: {type(error).__name__}") from error
+
+
+def exports(program: Program, module: nn.Module) -> bool:
+    try:
+        exported(program, copy.deepcopy(module))
+    except UnsupportedProgramError:
+        return False
+    return True
 
 
 def run_by_ingot(program: Program, way: str, module: nn.Module, assignments: Sequence[int]) -> Observed:

@@ -309,7 +309,8 @@ def records_another_type(program: Program, module: nn.Module) -> bool:
 
     comparing = Comparing(source)
     with torch.no_grad():
-        comparing.run(*program.inputs(0))  # in the order of the signature
+        positional, named = program.passed(program.inputs(0))
+        comparing.run(*positional, *named.values())
     return comparing.differs
 
 

@@ -8,7 +8,7 @@ import itertools
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 from torch.fx import GraphModule, Node
@@ -256,13 +256,27 @@ def _largest(
 
     def observer(name: str) -> calibration.Observer:
         def observe(value: torch.Tensor) -> None:
-            largest = value.detach().abs().flatten(0, -2).amax(0)
+            if value.numel() == 0:
+                return
+            largest = value.detach().abs().reshape(-1, value.shape[-1]).amax(0)
             found[name] = torch.maximum(found[name], largest) if name in found else largest
 
         return observe
 
     calibration.run(module, batches, {node: observer(node.name) for node in values}, "smooth", progress)
+    for node in values:
+        if node.name not in found:
+            _refuse_without_numbers(node)
     return found
+
+
+def _refuse_without_numbers(node: Node) -> NoReturn:
+    raise UserError(
+        f"no batch gives {node.name} a finite number",
+        code="INGOT-U025",
+        node=node.name,
+        advice="check the model and the data, or keep what reads it in f32: keep_precision",
+    )
 
 
 def _ranges(
@@ -278,10 +292,5 @@ def _ranges(
     )
     for node, histogram in histograms.items():
         if histogram.is_empty:
-            raise UserError(
-                f"no batch gives {node.name} a finite number",
-                code="INGOT-U025",
-                node=node.name,
-                advice="check the model and the data, or keep what reads it in f32: keep_precision",
-            )
+            _refuse_without_numbers(node)
     return {node.name: METHODS[method](histogram) for node, histogram in histograms.items()}

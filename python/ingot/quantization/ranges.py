@@ -22,6 +22,8 @@ def whole(histogram: Histogram) -> Range:
 
 def percentile(histogram: Histogram) -> Range:
     """All but one number in 10,000, as many above as below."""
+    if not bool(histogram.counts.any()):  # all are zero
+        return whole(histogram)
     beyond = (100 - _PERCENTILE) / 200 * histogram.counts.sum()
     sums, centers = histogram.counts.cumsum(0), histogram.centers()
     low = centers[int((sums > beyond).nonzero()[0])].item()

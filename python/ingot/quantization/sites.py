@@ -90,6 +90,8 @@ def _is_quantizable(
     if not isinstance(value, Node) or not isinstance(weight, Node) or weight.op != "get_attr":
         return False
     tensor = attribute(module, str(weight.target))
+    if tensor.dim() < 2 or tensor.numel() == 0:  # a vector has no rows with scales
+        return False
     suits = fits is None or (node.target not in CONVOLUTIONS and fits(tensor))
     return suits and (tensor.dtype == torch.float32 or (halves and tensor.dtype in _HALVES))
 
