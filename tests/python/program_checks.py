@@ -178,7 +178,7 @@ def excuse(
     """Why a program has no correct result, "" if it has: undefined in C++, or wrong in torch itself."""
     if any(run.met_undefined for run in noisy):
         return (
-            "a float that an integer cannot hold, the sign of NaN, GELU of infinity, an element written twice, "
+            "a float that an integer cannot hold, the sign or mode of NaN, GELU of infinity, an element written twice, "
             "or a product or sum whose order decides whether it overflows or vanishes"
         )
     for capture in TORCH_WAYS[way]:

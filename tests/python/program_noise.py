@@ -50,7 +50,7 @@ class Noise(TorchDispatchMode):
         """Records what torch or C++ leaves undefined, such as integers made of floats that they cannot hold, and what kernels of
         torch contradict each other in: GELU of infinity is NaN in f32 and infinity in f64; whether the mean of var_mean is
         infinite or NaN depends on where infinities stand, and which terms of a Fourier transform; inverses of matrices that
-        are singular but for roundings."""
+        are singular but for roundings; the integer of a quantized NaN; and the mode of values with NaN, which torch sorts by `<`."""
         if name.startswith("aten::index_put") and not (len(args) > 3 and args[3]):
             self.met_undefined |= _has_duplicates(args[1])
         if name in ("aten::gelu", "aten::var_mean", "aten::std_mean") or name.startswith("aten::_fft"):
@@ -61,7 +61,7 @@ class Noise(TorchDispatchMode):
             self.met_undefined |= bool(torch.as_tensor(args[-1]).isnan().any())
         if name.startswith(("aten::linalg_inv", "aten::linalg_solve", "aten::_linalg_solve")):
             self.met_undefined |= _is_nearly_singular(args[0])
-        if name.startswith("quantized_decomposed::quantize"):
+        if name.startswith(("quantized_decomposed::quantize", "aten::mode")):
             self.met_undefined |= bool(args[0].isnan().any())
         for source in _becoming_integers(name, args, result):
             limit = 2.0**63 if result.dtype is torch.int64 else 2.0**31

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 import random_programs
 import torch
+import torch.ao.quantization.fx._decomposed  # defines the operators
 from program_checks import DifferenceError, check, compare, module_of
 from program_noise import Noise
 from program_runs import observe
@@ -157,6 +158,16 @@ def test_means_beside_variances_of_infinities_are_undefined() -> None:
             with Noise(0) as noise:
                 function(values)
             assert noise.met_undefined == is_undefined
+
+
+def test_modes_and_integers_of_nan_are_undefined() -> None:
+    """Torch's mode of [NaN, 1, 2] is NaN, and that of [2, 1, NaN] is 1."""
+    quantize = torch.ops.quantized_decomposed.quantize_per_tensor.default
+    for value, is_undefined in ((3.0, False), (float("inf"), False), (float("nan"), True)):
+        for function in (torch.mode, lambda x: quantize(x, 0.1, 0, 0, 255, torch.uint8)):
+            with Noise(0) as noise:
+                function(torch.tensor([value, 1.0, 2.0]))
+            assert noise.met_undefined == is_undefined, value
 
 
 def test_places_of_infinities_are_defined() -> None:
