@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <optional>
+#include <ranges>
+
 #include "ops/attention.h"
 #include "ops/axis.h"
 #include "ops/ops.h"
@@ -21,7 +25,17 @@ Node* cache_write(const Node& attention, size_t operand) {
   return is_rows && is_state && cache->users.size() == 1 ? write : nullptr;
 }
 
-void defer(Graph& graph, Node* attention, Node* keys, Node* values) {
+// What all writes stand before: a product behind all attention, which loads its weights while they run. At the
+// end of the graph nothing would hide what they take. Null if there is none.
+Node* last_product(const Graph& graph) {
+  const std::vector<Node*> nodes = graph.node_list();
+  const auto last = std::ranges::find_if(std::views::reverse(nodes), [](const Node* node) {
+    return node->op->traits.has(Trait::kContraction) || ops::is_attention(*node->op);
+  });
+  return last == nodes.rend() || ops::is_attention(*(*last)->op) ? nullptr : *last;
+}
+
+void defer(Graph& graph, Node* attention, Node* keys, Node* values, Node* before) {
   {
     const Graph::InsertBefore scope(graph, attention);
     Value* mask = attention->has_operand(ops::kMask) ? attention->operands[ops::kMask] : nullptr;
@@ -33,6 +47,8 @@ void defer(Graph& graph, Node* attention, Node* keys, Node* values) {
     replace_all_uses(graph, attention->results[0], result);
   }
   graph.erase(attention);
+  std::optional<Graph::InsertBefore> scope;
+  if (before != nullptr) scope.emplace(graph, before);
   for (Node* write : {keys, values}) {
     const Node* last = graph.add_copy(*write, write->operands);
     replace_all_uses(graph, write->results[0], last->results[0]);
@@ -43,6 +59,7 @@ void defer(Graph& graph, Node* attention, Node* keys, Node* values) {
 }  // namespace
 
 Graph defer_cache_writes(Graph graph, const AttentionRule& rule, Rewrites& rewrites) {
+  Node* const before = last_product(graph);
   for (Node* node : graph.node_list()) {
     if (node->op != &ops::attention) continue;
     Node *keys = cache_write(*node, ops::kKey), *values = cache_write(*node, ops::kValue);
@@ -50,7 +67,7 @@ Graph defer_cache_writes(Graph graph, const AttentionRule& rule, Rewrites& rewri
     const Value* positions = keys->operands[kPositions];
     if (values->operands[kPositions] != positions || !positions->type.shape[0].is_constant()) continue;
     if (rule(*node, *positions->type.shape[0].constant()) && rewrites.allow(*node))
-      defer(graph, node, keys, values);
+      defer(graph, node, keys, values, before);
   }
   return graph;
 }

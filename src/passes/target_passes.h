@@ -131,7 +131,7 @@ Graph split_norms(Graph graph, const NormRule& rule, Rewrites& rewrites);
 
 // Attention to keys and values that it alone reads behind an index_copy into a state becomes
 // cached_attention, where the rule says so of it and the number of new rows: it reads the state as it was
-// when the run began. All writes are at the end.
+// when the run began. All writes stand before the last product, or at the end if attention comes behind that.
 using AttentionRule = std::function<bool(const Node& attention, int64_t rows)>;
 Graph defer_cache_writes(Graph graph, const AttentionRule& rule, Rewrites& rewrites);
 
