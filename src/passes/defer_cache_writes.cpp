@@ -25,8 +25,8 @@ Node* cache_write(const Node& attention, size_t operand) {
   return is_rows && is_state && cache->users.size() == 1 ? write : nullptr;
 }
 
-// What all writes stand before: a product behind all attention, which loads its weights while they run. At the
-// end of the graph nothing would hide what they take. Null if there is none.
+// What all writes stand before: a product behind all attention, which loads its weights while they run. At
+// the end of the graph nothing would hide what they take. Null if there is none.
 Node* last_product(const Graph& graph) {
   const std::vector<Node*> nodes = graph.node_list();
   const auto last = std::ranges::find_if(std::views::reverse(nodes), [](const Node* node) {

@@ -14,11 +14,11 @@ DEVICE f32 bias_at(const Mask* mask, idx batch, idx row, idx key, const Operands
 )cuda";
 
 constexpr std::string_view kRowSums = R"cuda(
-constexpr int kNumbers = kRows * kSumStride, kEights = kValueWidth / 8;
 // What has seen a share of the keys leaves kSumStride numbers per row: values, then the largest score and the total.
-// One row of `count` shares, eight columns of it.
+// A thread adds up kColumns of a row: fewer where threads would be idle.
+constexpr int kNumbers = kRows * kSumStride, kColumns = kRows * kValueWidth <= 4 * kThreads ? 4 : 8, kRowPieces = kValueWidth / kColumns;
 struct RowSums {
-  f32 values[8], most, total;
+  f32 values[kColumns], most, total;
 };
 template <int count> DEVICE RowSums add_up(const f32* row, int stride, int column) {
   RowSums all = {{}, minus_infinity(), 0};
@@ -30,7 +30,7 @@ template <int count> DEVICE RowSums add_up(const f32* row, int stride, int colum
     const f32 factor = weight_of(share[kValueWidth], all.most);
     all.total += share[kValueWidth + 1] * factor;
     #pragma unroll
-    for (int k = 0; k < 8; k += 4)
+    for (int k = 0; k < kColumns; k += 4)
       #pragma unroll
       for (int e = 0; e < 4; ++e) all.values[k + e] += ((const Four*)(share + column + k))->numbers[e] * factor;
   }
@@ -38,12 +38,13 @@ template <int count> DEVICE RowSums add_up(const f32* row, int stride, int colum
 }
 
 DEVICE void store_row(const RowSums& sums, Element* result, idx batch, idx row, int column, const Operands& x) {
-  f32 values[8];
+  const f32 factor = sums.total != 0 ? 1 / sums.total : kEmptyIsNan ? __int_as_float(0x7fc00000) : 1;  // without keys: 0, or NaN beside infinite values
+  f32 values[kColumns];
   #pragma unroll
-  for (int k = 0; k < 8; ++k) values[k] = sums.total == 0 ? (kEmptyIsNan ? __int_as_float(0x7fc00000) : sums.values[k]) : sums.values[k] / sums.total;  // without keys: 0, or NaN beside infinite values
+  for (int k = 0; k < kColumns; ++k) values[k] = sums.values[k] * factor;
   Element* const to = result + result_place(x, batch, row, column);
-  if (kNeighbours && is_aligned(to)) return store_eight<kBf16>(to, values);
-  for (int k = 0; k < 8; ++k) store_element(result + result_place(x, batch, row, column + k), values[k]);
+  if (kNeighbours) return store_row<kBf16>(to, values);
+  for (int k = 0; k < kColumns; ++k) store_element(result + result_place(x, batch, row, column + k), values[k]);
 }
 )cuda";
 
@@ -54,8 +55,8 @@ struct Cluster {
     f32* const sums = (f32*)shared;  // [kWarpKeys][kRows][kSumStride]
     keep_rows(sums, rows);
     const int all = (int)least<idx>(kRows, x.queries - first_row);
-    for (int c = threadIdx.x; c < all * kEights; c += kThreads)
-      store_row(add_up<kWarpKeys>(sums + c / kEights * kSumStride, kNumbers, c % kEights * 8), result, batch, first_row + c / kEights, c % kEights * 8, x);
+    for (int c = threadIdx.x; c < all * kRowPieces; c += kThreads)
+      store_row(add_up<kWarpKeys>(sums + c / kRowPieces * kSumStride, kNumbers, c % kRowPieces * kColumns), result, batch, first_row + c / kRowPieces, c % kRowPieces * kColumns, x);
     __syncthreads();
   }
 };
@@ -85,18 +86,18 @@ struct Cluster {
     if (threadIdx.x == 0 && own > 0) arrive_and_expect(barrier, own * kSplits * (kValueWidth + 4) * 4);
     keep_rows(sums, rows);
     if (tiles++ == 0) wait_for_cluster();  // all blocks have made their barriers
-    for (int c = threadIdx.x; c < all * kEights; c += kThreads) {
-      const int row = c / kEights, column = c % kEights * 8;
+    for (int c = threadIdx.x; c < all * kRowPieces; c += kThreads) {
+      const int row = c / kRowPieces, column = c % kRowPieces * kColumns;
       const RowSums one = add_up<kWarpKeys>(sums + row * kSumStride, kNumbers, column);
       const u32 to = address_in_block(shared_address(received + (block * kSentRows + row / kSplits) * kSumStride), row % kSplits), arrival = address_in_block(barrier, row % kSplits);
-      send_four(to + column * 4, arrival, one.values[0], one.values[1], one.values[2], one.values[3]);
-      send_four(to + column * 4 + 16, arrival, one.values[4], one.values[5], one.values[6], one.values[7]);
+      #pragma unroll
+      for (int k = 0; k < kColumns; k += 4) send_four(to + (column + k) * 4, arrival, one.values[k], one.values[k + 1], one.values[k + 2], one.values[k + 3]);
       if (column == 0) send_four(to + kValueWidth * 4, arrival, one.most, one.total, 0, 0);
     }
     if (own > 0) {
       wait_for_shares(barrier, phase++ & 1);
-      for (int c = threadIdx.x; c < own * kEights; c += kThreads)
-        store_row(add_up<kSplits>(received + c / kEights * kSumStride, kSentRows * kSumStride, c % kEights * 8), result, batch, first_row + c / kEights * kSplits + block, c % kEights * 8, x);
+      for (int c = threadIdx.x; c < own * kRowPieces; c += kThreads)
+        store_row(add_up<kSplits>(received + c / kRowPieces * kSumStride, kSentRows * kSumStride, c % kRowPieces * kColumns), result, batch, first_row + c / kRowPieces * kSplits + block, c % kRowPieces * kColumns, x);
     }
     if (last) return;
     synchronize_cluster();  // what was received is read

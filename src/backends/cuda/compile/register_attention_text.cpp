@@ -199,9 +199,12 @@ DEVICE void multiply_values(Rows& rows, const Scores& weights, const Part& value
 constexpr std::string_view kAttendAll = R"cuda(
 template <bool aligned> DEVICE void attend_rows(Rows& rows, Element* computed, int block, const Mask* mask, idx batch, const Operands& x) {
   const int all = (int)((x.keys + kKeys - 1) / kKeys), begin = all * block / kSplits, end = all * (block + 1) / kSplits;
+  // A block without keys computes with keys beyond all: a loop that may not run at all would have the loads of
+  // new rows in it, behind the wait for biases.
+  idx first_key = begin < end ? (idx)begin * kKeys : x.keys;
   Part keys, values;
-  load_part<aligned>(keys, k_place, batch, (idx)begin * kKeys, x);
-  load_part<aligned>(values, v_place, batch, (idx)begin * kKeys, x);
+  load_part<aligned>(keys, k_place, batch, first_key, x);
+  load_part<aligned>(values, v_place, batch, first_key, x);
   if (kKeysAreOld) wait_for_previous();
   Piece query = {};
   const int own = threadIdx.x % 32 / 4;
@@ -209,26 +212,28 @@ template <bool aligned> DEVICE void attend_rows(Rows& rows, Element* computed, i
   NewRows<aligned> fresh;
   fresh.load(batch, x);
   Scores biases;
-  load_biases(biases, (idx)begin * kKeys, mask, batch, x);
+  load_biases(biases, first_key, mask, batch, x);
   if (kComputedElements > 0) {  // what is loaded besides is on its way
     compute_rows(computed, batch, x);
     __syncthreads();  // those of the tile before were read before its shares were merged
     if (kQueriesAt >= 0 && own < kRows) take_piece(query, computed + kQueriesAt + own * kWidth);
     fresh.take_computed(computed);
   }
-  #pragma unroll 1
-  for (int part = begin; part < end; ++part) {
-    const idx first_key = (idx)part * kKeys;
-    const bool has_next = part + 1 < end;
+  int part = begin;
+  bool has_next;
+  do {
+    has_next = ++part < end;
     Scores scores = {};
-    if (part > begin) load_biases(biases, first_key, mask, batch, x);
     fresh.put(keys, values, first_key, x.keys);
     multiply_keys(scores, keys, query);
     if (has_next) load_part<aligned>(keys, k_place, batch, first_key + kKeys, x);
     weigh(rows, scores, biases);
     multiply_values(rows, scores, values);
-    if (has_next) load_part<aligned>(values, v_place, batch, first_key + kKeys, x);
-  }
+    if (has_next) {
+      load_part<aligned>(values, v_place, batch, first_key + kKeys, x);
+      load_biases(biases, first_key += kKeys, mask, batch, x);
+    }
+  } while (has_next);
 }
 
 DEVICE void attend(char* shared, int block, Cluster& cluster, bool last, Arrivals&, const Maps&, const Mask* mask, Element* result, idx batch, idx first_row, const Operands& x) {
