@@ -236,6 +236,12 @@ template <class Op, class T> DEVICE T reduce_warp(T v) {
   for (int mask = 16; mask > 0; mask >>= 1) v = Op::apply(v, Shuffle<T>::exchange(v, mask));
   return Shuffle<T>::from(v, 0);
 }
+// Of all lanes, in each: they add the same numbers in the same order, or two of them the other way round.
+DEVICE f32 sum_of_warp(f32 v) {
+  #pragma unroll
+  for (int mask = 16; mask > 0; mask >>= 1) v += __shfl_xor_sync(~0u, v, mask);
+  return v;
+}
 template <class Op, class T, int group> DEVICE T reduce_group(T v) {
   v = reduce_warp<Op>(v);
   if (group == 32) return v;

@@ -58,7 +58,7 @@ DEVICE void multiply_rows(const Element* a, const Packed (&ahead)[kAhead][kOwn],
   for (int r = 0; r < kRows; ++r)
     #pragma unroll
     for (int c = 0; c < kOwn; ++c) {
-      const f32 sum = reduce_warp<Add>(sums[r][c]);
+      const f32 sum = sum_of_warp(sums[r][c]);
       if (lane == 0) kept_sum(shared, c % kProducts, r, warp * kOwnColumns + c / kProducts) = sum;
     }
 }
