@@ -34,6 +34,18 @@ struct Site {
   size_t choices() const { return steps[0]->choices.size(); }
 };
 
+// Other tactics for some sites at once.
+struct Change {
+  Site* site;
+  size_t choice;
+};
+using Move = std::vector<Change>;
+
+struct Pair {
+  Site *a, *b;
+  size_t steps;  // of one right behind one of the other
+};
+
 // The indices of `times`, the shortest first.
 std::vector<size_t> ranked(const std::vector<double>& times) {
   std::vector<size_t> order(times.size());
@@ -62,6 +74,7 @@ class Tuner {
         tuning_(tuning),
         found_(found),
         sites_(sites_of(steps)),
+        overlaps_(!engine.devices.empty()),
         timer_(engine, tuning.host, tuning.gpu, tuning.quiet) {}
 
   TuningReport run() {
@@ -149,10 +162,11 @@ class Tuner {
   }
 
   // Neighbours change what is fastest: whole programs with each tactic of a site, and then again with the
-  // most promising ones, since the neighbours have changed.
+  // most promising ones, since the neighbours have changed; at the end of that, two neighbours at once.
   void time_together() {
     constexpr size_t kAll = std::numeric_limits<size_t>::max(), kPromising = 6;
     const Clock::time_point end = Clock::now() + time_for_wholes();
+    const std::vector<Pair> pairs = neighbours();
     for (Site& site : sites_) site.together = site.alone;
     for (size_t most = kAll; Clock::now() < end; most = kPromising) {
       bool is_better = false;
@@ -161,8 +175,42 @@ class Tuner {
         is_better = improve(sites_[i], most, Clock::now() + share) || is_better;
         record(sites_[i]);
       }
-      if (!is_better) break;
+      if (!is_better && !(overlaps_ && improve_pairs(pairs, end))) break;
     }
+  }
+
+  // Sites whose steps follow each other, those with the most steps first.
+  std::vector<Pair> neighbours() {
+    std::map<size_t, Site*> site_of;
+    for (Site& site : sites_)
+      for (const TunableStep* step : site.steps) site_of[step->step] = &site;
+    std::map<std::pair<Site*, Site*>, size_t> steps;
+    for (auto after = site_of.begin(); after != site_of.end(); ++after) {
+      const auto before = after == site_of.begin() ? after : std::prev(after);
+      if (before->second != after->second) ++steps[std::minmax(before->second, after->second)];
+    }
+    std::vector<Pair> pairs;
+    for (const auto& [sites, count] : steps) pairs.push_back({sites.first, sites.second, count});
+    std::ranges::stable_sort(pairs, std::greater{}, &Pair::steps);
+    return pairs;
+  }
+
+  // The next kernel starts while one ends, and each takes what the other leaves free: neither may gain alone.
+  bool improve_pairs(std::span<const Pair> pairs, Clock::time_point end) {
+    constexpr size_t kPromising = 5;
+    bool is_better = false;
+    for (const Pair& pair : pairs) {
+      std::vector<Move> moves;
+      for (const size_t a : promising(*pair.a, kPromising)) {
+        for (const size_t b : promising(*pair.b, kPromising)) {
+          if (a != pair.a->chosen && b != pair.b->chosen) moves.push_back({{pair.a, a}, {pair.b, b}});
+        }
+      }
+      is_better = take_fastest(moves, end) || is_better;
+      record(*pair.a);
+      record(*pair.b);
+    }
+    return is_better;
   }
 
   // A build whose many kernels took long to compile has less.
@@ -173,37 +221,62 @@ class Tuner {
     return std::chrono::duration_cast<Clock::duration>(left);
   }
 
+  // The shortest of what was timed first; none that the machine refused.
+  static std::vector<size_t> promising(const Site& site, size_t most) {
+    std::vector<size_t> order = ranked(site.together);
+    std::erase_if(order, [&](size_t choice) { return std::isinf(site.alone[choice]); });
+    order.resize(std::min(order.size(), most));
+    return order;
+  }
+
   // Tries at most so many tactics, the most promising first, while there is time.
   bool improve(Site& site, size_t most, Clock::time_point end) {
-    const size_t before = site.chosen;
-    std::vector<size_t> order = ranked(site.together);
-    order.resize(std::min(order.size(), most));
-    size_t fastest = before;
-    double fastest_us = whole() * (1 - kNotable);
-    for (const size_t choice : order) {
-      report_progress();
-      if (choice == before || std::isinf(site.alone[choice]) || Clock::now() > end) continue;
-      choose(site, choice);
-      site.together[choice] = whole();
-      if (site.together[choice] >= fastest_us) continue;
-      fastest = choice;
-      fastest_us = site.together[choice];
+    std::vector<Move> moves;
+    for (const size_t choice : promising(site, most)) {
+      if (choice != site.chosen) moves.push_back({{&site, choice}});
     }
-    const bool is_better = fastest != before && is_faster(site, fastest, before);
-    choose(site, is_better ? fastest : before);
+    return take_fastest(moves, end);
+  }
+
+  // What `move` changes, as it is.
+  static Move undo_of(const Move& move) {
+    Move undo;
+    for (const Change& change : move) undo.push_back({change.site, change.site->chosen});
+    return undo;
+  }
+  double time(const Move& move) {
+    for (const Change& change : move) choose(*change.site, change.choice);
+    return whole();
+  }
+
+  // Makes the fastest of the moves, if the program is faster with it. They change the same sites.
+  bool take_fastest(std::span<const Move> moves, Clock::time_point end) {
+    if (moves.empty()) return false;
+    const Move before = undo_of(moves[0]);
+    const Move* fastest = nullptr;
+    double fastest_us = whole() * (1 - kNotable);
+    for (const Move& move : moves) {
+      report_progress();
+      if (Clock::now() > end) break;
+      const double us = time(move);
+      if (move.size() == 1) move[0].site->together[move[0].choice] = us;
+      if (us >= fastest_us) continue;
+      fastest = &move;
+      fastest_us = us;
+    }
+    const bool is_better = fastest != nullptr && is_faster(*fastest, before);
+    for (const Change& change : is_better ? *fastest : before) choose(*change.site, change.choice);
     return is_better;
   }
 
   // One of many can be the fastest by chance: both in turns, and each time of `fastest` has to be shorter
   // than each of `before`.
-  bool is_faster(Site& site, size_t fastest, size_t before) {
+  bool is_faster(const Move& fastest, const Move& before) {
     constexpr int kTurns = 3;
     double shortest_before = std::numeric_limits<double>::infinity(), longest = 0;
     for (int turn = 0; turn < kTurns && longest < shortest_before; ++turn) {
-      choose(site, before);
-      shortest_before = std::min(shortest_before, whole());
-      choose(site, fastest);
-      longest = std::max(longest, whole());
+      shortest_before = std::min(shortest_before, time(before));
+      longest = std::max(longest, time(fastest));
     }
     return longest < shortest_before;
   }
@@ -218,6 +291,7 @@ class Tuner {
   const Tuning& tuning_;
   TacticTable& found_;
   std::vector<Site> sites_;
+  const bool overlaps_;  // kernels of GPUs do
   ProgramTimer timer_;
   size_t work_ = 0, done_ = 0;
   TuningReport report_;

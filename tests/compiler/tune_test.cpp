@@ -191,7 +191,7 @@ TEST_F(Tune, TakesTheTacticsOfAFile) {
 
 TEST_F(Tune, KeepsWhatACancelledBuildHasTimed) {
   int calls = 0;
-  constexpr int kCallsOfFirstSite = 1 + 2 + 2;  // the phase begins; kernels alone; whole programs
+  constexpr int kCallsOfFirstSite = 1 + 2 + 1;  // the phase begins; kernels alone; a whole program
   Phases phases("test", [&](const Progress& progress) {
     return progress.phase != "time tactics" || ++calls <= kCallsOfFirstSite;
   });
