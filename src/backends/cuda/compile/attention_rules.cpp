@@ -111,7 +111,8 @@ class TacticRanking {
     const int64_t heads = std::max<int64_t>(batch_ * queries_ / *rows_of_key_head(node_), 1);
     std::vector<AttentionTactic> own;
     const bool is_wide = *node_.operand_type(0).shape.back().constant() > kGroupQueries;
-    for (const auto& [warps, warp_keys] : {std::pair{8, is_wide ? 16 : 32}, {4, is_wide ? 16 : 32}, {8, is_wide ? 32 : 16}}) {
+    for (const auto& [warps, warp_keys] :
+         {std::pair{8, is_wide ? 16 : 32}, {4, is_wide ? 16 : 32}, {8, is_wide ? 32 : 16}}) {
       AttentionTactic tactic{.register_warps = warps, .warp_keys = warp_keys};
       const int64_t keys = int64_t{warps} * warp_keys;
       while (limits_.clusters && tactic.splits < kMostSplits && tactic.splits * keys < keys_ &&
