@@ -41,33 +41,6 @@ void write(const TensorView& view, const Matrices& sizes, int64_t index,
 
 }  // namespace
 
-void add_product(double* c, int64_t stride, const ProductSizes& sizes, double alpha, const Operand<double>& a,
-                 const Operand<double>& b) {
-  const auto [rows, columns, depth] = sizes;
-  add_matrix_product({rows,
-                      columns,
-                      depth,
-                      alpha,
-                      {a.data, a.row(), a.column()},
-                      {b.data, b.row(), b.column()},
-                      c,
-                      1,
-                      stride});
-}
-void add_product(std::complex<double>* c, int64_t stride, const ProductSizes& sizes,
-                 std::complex<double> alpha, const Operand<std::complex<double>>& a,
-                 const Operand<std::complex<double>>& b) {
-  const auto [rows, columns, depth] = sizes;
-  add_matrix_product(ComplexProduct{rows,
-                                    columns,
-                                    depth,
-                                    alpha,
-                                    {a.data, a.row(), a.column(), a.is_conjugate},
-                                    {b.data, b.row(), b.column(), b.is_conjugate},
-                                    c,
-                                    stride});
-}
-
 Matrices matrices_of(const TensorView& view) { return split_at(view, 2); }
 Matrices vectors_of(const TensorView& view) { return split_at(view, 1); }
 

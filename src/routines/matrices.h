@@ -23,26 +23,6 @@
 
 namespace ingot::core::routines {
 
-// A column-major matrix that is taken as it is, transposed or conjugate.
-template <typename Scalar>
-struct Operand {
-  const Scalar* data;
-  int64_t stride;
-  bool is_transposed, is_conjugate;
-
-  int64_t row() const { return is_transposed ? stride : 1; }
-  int64_t column() const { return is_transposed ? 1 : stride; }
-};
-struct ProductSizes {
-  int64_t rows, columns, depth;
-};
-// c += alpha a b; columns of c are `stride` elements apart.
-void add_product(double* c, int64_t stride, const ProductSizes& sizes, double alpha, const Operand<double>& a,
-                 const Operand<double>& b);
-void add_product(std::complex<double>* c, int64_t stride, const ProductSizes& sizes,
-                 std::complex<double> alpha, const Operand<std::complex<double>>& a,
-                 const Operand<std::complex<double>>& b);
-
 // Eigen's own products are compiled for the oldest processor.
 template <typename Index, typename Scalar, int kLhsOrder, bool kLhsConjugate, int kRhsOrder,
           bool kRhsConjugate>
@@ -52,9 +32,13 @@ struct ProductOfEigen {
                   Index b_stride, Scalar* c, Index, Index stride, Scalar alpha,
                   Eigen::internal::level3_blocking<Scalar, Scalar>&,
                   Eigen::internal::GemmParallelInfo<Index>* = nullptr) {
-    add_product(c, stride, {rows, columns, depth}, alpha,
-                {a, a_stride, kLhsOrder == Eigen::RowMajor, kLhsConjugate},
-                {b, b_stride, kRhsOrder == Eigen::RowMajor, kRhsConjugate});
+    const auto factor = [](const Scalar* data, Index lines, int order, bool is_conjugate) {
+      const bool by_rows = order == Eigen::RowMajor;
+      return FactorOf<Scalar>{data, by_rows ? lines : 1, by_rows ? 1 : lines, is_conjugate};
+    };
+    add_matrix_product(ProductOf<Scalar>{rows, columns, depth, alpha,
+                                         factor(a, a_stride, kLhsOrder, kLhsConjugate),
+                                         factor(b, b_stride, kRhsOrder, kRhsConjugate), c, 1, stride});
   }
 };
 
@@ -84,19 +68,23 @@ using RefOf = Eigen::Ref<Given>;
 template <typename Given>
 using ConstRefOf = Eigen::Ref<const Given>;
 
-// c += alpha a b, for matrices or their adjoints.
+// A matrix, or its adjoint.
 template <typename Given>
-struct FactorOf {
+struct Operand {
   ConstRefOf<Given> matrix;
   bool is_adjoint = false;
-  Operand<typename Given::Scalar> operand() const {
-    return {matrix.data(), matrix.outerStride(), is_adjoint, is_adjoint};
+
+  int64_t depth() const { return is_adjoint ? matrix.rows() : matrix.cols(); }
+  FactorOf<typename Given::Scalar> factor() const {
+    const int64_t stride = matrix.outerStride();
+    return {matrix.data(), is_adjoint ? stride : 1, is_adjoint ? 1 : stride, is_adjoint};
   }
 };
+// c += alpha a b
 template <typename Given>
-void add_product(RefOf<Given> c, double alpha, const FactorOf<Given>& a, const FactorOf<Given>& b) {
-  const int64_t depth = a.is_adjoint ? a.matrix.rows() : a.matrix.cols();
-  add_product(c.data(), c.outerStride(), {c.rows(), c.cols(), depth}, alpha, a.operand(), b.operand());
+void add_product(RefOf<Given> c, double alpha, const Operand<Given>& a, const Operand<Given>& b) {
+  add_matrix_product(ProductOf<typename Given::Scalar>{c.rows(), c.cols(), a.depth(), alpha, a.factor(),
+                                                       b.factor(), c.data(), 1, c.outerStride()});
 }
 
 // By which LAPACK compares pivots.

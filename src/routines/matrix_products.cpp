@@ -181,13 +181,14 @@ void add_matrix_product(const MatrixProduct& product) {
 }
 
 // By products of the parts, of which each adds to one part of c if alpha is real.
-void add_matrix_product(const ComplexProduct& product) {
-  const auto part_of = [](const ComplexFactor& factor, int part) {
+void add_matrix_product(const ProductOf<std::complex<double>>& product) {
+  using Factor = FactorOf<std::complex<double>>;
+  const auto part_of = [](const Factor& factor, int part) {
     return MatrixFactor{reinterpret_cast<const double*>(factor.data) + part, 2 * factor.row,
                         2 * factor.column};
   };
-  const auto unit_of = [](const ComplexFactor& factor, int part) {
-    return part == 0 ? std::complex<double>(1) : std::complex<double>(0, factor.conjugate ? -1 : 1);
+  const auto unit_of = [](const Factor& factor, int part) {
+    return part == 0 ? std::complex<double>(1) : std::complex<double>(0, factor.is_conjugate ? -1 : 1);
   };
   auto* const c = reinterpret_cast<double*>(product.c);
   for (const int i : {0, 1}) {
@@ -196,7 +197,7 @@ void add_matrix_product(const ComplexProduct& product) {
       const auto add_to = [&](double* part, double scale) {
         if (scale == 0) return;
         add_matrix_product({product.rows, product.columns, product.depth, scale, part_of(product.a, i),
-                            part_of(product.b, j), part, 2, 2 * product.column});
+                            part_of(product.b, j), part, 2 * product.row, 2 * product.column});
       };
       add_to(c, alpha.real());
       add_to(c + 1, alpha.imag());

@@ -7,36 +7,27 @@
 
 namespace ingot::core::routines {
 
-// Element (i, k) is at i * row + k * column.
-struct MatrixFactor {
-  const double* data;
+// Element (i, k) is at i * row + k * column; `is_conjugate` is of complex elements.
+template <typename Scalar>
+struct FactorOf {
+  const Scalar* data;
   int64_t row, column;
+  bool is_conjugate = false;
 };
-
-// c += alpha a b, where element (i, j) of c is at i * row + j * column. std::bad_alloc if there is no memory
-// for copies of a and b.
-struct MatrixProduct {
+// c += alpha a b, where element (i, j) of c is at i * row + j * column.
+template <typename Scalar>
+struct ProductOf {
   int64_t rows, columns, depth;
-  double alpha;
-  MatrixFactor a, b;
-  double* c;
+  Scalar alpha;
+  FactorOf<Scalar> a, b;
+  Scalar* c;
   int64_t row, column;
 };
+using MatrixFactor = FactorOf<double>;
+using MatrixProduct = ProductOf<double>;
+
+// std::bad_alloc if there is no memory for copies of a and b.
 void add_matrix_product(const MatrixProduct& product);
-
-// The same of complex elements: strides count them, and `conjugate` is of a factor's elements.
-struct ComplexFactor {
-  const std::complex<double>* data;
-  int64_t row, column;
-  bool conjugate;
-};
-struct ComplexProduct {
-  int64_t rows, columns, depth;
-  std::complex<double> alpha;
-  ComplexFactor a, b;
-  std::complex<double>* c;
-  int64_t column;
-};
-void add_matrix_product(const ComplexProduct& product);
+void add_matrix_product(const ProductOf<std::complex<double>>& product);
 
 }  // namespace ingot::core::routines
