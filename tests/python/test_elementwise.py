@@ -91,6 +91,33 @@ def _exact_remainder(a: float, b: float) -> float:
     return float(rest)
 
 
+def _beside_multiples(dtype: torch.dtype) -> tuple[torch.Tensor, torch.Tensor]:
+    """Dividends that are nearly multiples of the divisors, with quotients up to more bits than the dtype has."""
+    generator = torch.Generator().manual_seed(3)
+    bits = 1 - int(math.log2(torch.finfo(dtype).eps))
+    factors = [1, 2, 3, 7, 1000, *(2**k + d for k in range(bits - 3, bits + 3) for d in (-1, 0, 1))]
+    multiples, divisors = [], []
+    for exponent in (0, -20, 20, int(math.log2(torch.finfo(dtype).tiny)) - bits + 4):
+        divisor = torch.rand(20, generator=generator, dtype=torch.float64) + 0.5
+        divisor = torch.ldexp(divisor, torch.tensor(exponent)).to(dtype)
+        for factor in factors:
+            multiples.append((divisor.double() * factor).to(dtype))
+            divisors.append(divisor)
+    a, b = torch.cat(multiples), torch.cat(divisors)
+    up, down = torch.tensor([math.inf, -math.inf], dtype=dtype)
+    a = torch.cat([a, torch.nextafter(a, up), torch.nextafter(a, down)])
+    return torch.cat([a, -a]), b.repeat(6)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_remainders_beside_multiples(dtype: torch.dtype) -> None:
+    a, b = _beside_multiples(dtype)
+    expected = [_exact_remainder(x, y) for x, y in zip(a.tolist(), b.tolist(), strict=True)]
+    actual = in_engine(torch.fmod, [a, b])
+    assert torch.equal(actual, torch.tensor(expected, dtype=dtype))
+    assert torch.equal(actual.signbit(), a.signbit())
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_remainders_are_exact(dtype: torch.dtype) -> None:
     """Against rational arithmetic: a quotient may have more bits than the dtype."""

@@ -231,8 +231,6 @@ constexpr Function kFunctions[] = {
     {.op = &ops::log10, .single = {2290, 2700}, .wide = {454, 1100}},
     {.op = &ops::erf, .wide = {450, 758}},
     {.op = &ops::erfc, .single = {830, 1625}, .wide = {196, 632}},
-    {.op = &ops::remainder, .half = {365, 488}, .single = {430, 610}},
-    {.op = &ops::modulo, .half = {360, 430}, .single = {385, 520}},
     {.op = &ops::square_root, .wide = {947, 1495}},
 };
 // Zeros if the node is none of them.

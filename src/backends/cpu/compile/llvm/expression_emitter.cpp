@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cpu/compile/llvm/expression_emitter.h"
 
-#include <llvm/IR/MDBuilder.h>
 #include <llvm/IR/PatternMatch.h>
 
 #include "backends/cpu/compile/llvm/packed_bytes.h"
@@ -32,30 +31,6 @@ llvm::Value* extremum(Builder& builder, llvm::CmpInst::Predicate beyond, llvm::V
   }
   llvm::Value* chosen = choose(builder, builder.CreateFCmp(beyond, a, b), a, b);
   return is_number(a) ? chosen : choose(builder, builder.CreateFCmpUNO(a, a), a, chosen);
-}
-
-// The rare value is computed for all lanes once any wants it, and chosen for those: what an element becomes
-// does not depend on its neighbours.
-llvm::Value* branch_rarely(Builder& builder, llvm::Value* condition, llvm::Value* usual, int lanes,
-                           const std::function<llvm::Value*()>& rare) {
-  llvm::Value *chosen = nullptr, *any = condition;
-  if (condition->getType()->isVectorTy()) {
-    any = builder.CreateOrReduce(condition);
-    usual = broadcast(builder, usual, lanes);
-  }
-  const bool is_vector = usual->getType()->isVectorTy();
-  llvm::BasicBlock *before = builder.GetInsertBlock(), *inside = nullptr;
-  emit_if(builder, any, [&] {
-    llvm::Value* value = rare();
-    chosen = choose(builder, condition, is_vector ? broadcast(builder, value, lanes) : value, usual);
-    inside = builder.GetInsertBlock();
-  });
-  before->getTerminator()->setMetadata(llvm::LLVMContext::MD_prof,
-                                       llvm::MDBuilder(builder.getContext()).createUnlikelyBranchWeights());
-  llvm::PHINode* result = builder.CreatePHI(usual->getType(), 2);
-  result->addIncoming(usual, before);
-  result->addIncoming(chosen, inside);
-  return result;
 }
 
 }  // namespace

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include <llvm/IR/MDBuilder.h>
+
 #include "backends/cpu/compile/llvm/elements.h"
 
 namespace ingot::core::cpu {
@@ -83,14 +85,55 @@ llvm::Value* remainder_of_doubles(Builder& builder, llvm::Value* a, llvm::Value*
   return choose(builder, valid, rest, number(std::numeric_limits<double>::quiet_NaN()));
 }
 
-}  // namespace
-
-llvm::Value* floating_remainder(Builder& builder, llvm::Value* a, llvm::Value* b) {
+llvm::Value* remainder_by_doubles(Builder& builder, llvm::Value* a, llvm::Value* b) {
   llvm::Type* type = a->getType();
   if (type->getScalarType()->isDoubleTy()) return remainder_of_doubles(builder, a, b);
   llvm::Type* wide = with_element(type, builder.getDoubleTy());
   return builder.CreateFPTrunc(
       remainder_of_doubles(builder, builder.CreateFPExt(a, wide), builder.CreateFPExt(b, wide)), type);
+}
+
+}  // namespace
+
+llvm::Value* branch_rarely(Builder& builder, llvm::Value* condition, llvm::Value* usual, int lanes,
+                           const std::function<llvm::Value*()>& rare) {
+  llvm::Value* chosen = nullptr;
+  if (condition->getType()->isVectorTy()) usual = broadcast(builder, usual, lanes);
+  const bool is_vector = usual->getType()->isVectorTy();
+  llvm::BasicBlock *before = builder.GetInsertBlock(), *inside = nullptr;
+  emit_if(builder, any(builder, condition), [&] {
+    llvm::Value* value = rare();
+    chosen = choose(builder, condition, is_vector ? broadcast(builder, value, lanes) : value, usual);
+    inside = builder.GetInsertBlock();
+  });
+  before->getTerminator()->setMetadata(llvm::LLVMContext::MD_prof,
+                                       llvm::MDBuilder(builder.getContext()).createUnlikelyBranchWeights());
+  llvm::PHINode* result = builder.CreatePHI(usual->getType(), 2);
+  result->addIncoming(usual, before);
+  result->addIncoming(chosen, inside);
+  return result;
+}
+
+// A quotient with no more bits than the type has is at most 1 too large, and then the remainder is negative;
+// both remainders are exact.
+llvm::Value* floating_remainder(Builder& builder, llvm::Value* a, llvm::Value* b) {
+  llvm::Type* type = a->getType();
+  const auto number = [&](double value) { return llvm::ConstantFP::get(type, value); };
+  llvm::Value* divisor = builder.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, b);
+  llvm::Value* dividend = builder.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, a);
+  llvm::Value* quotient = builder.CreateFDiv(dividend, divisor);
+  const int bits = type->getScalarType()->getFPMantissaWidth() - 1;
+  llvm::Value* is_small = builder.CreateFCmpOLT(quotient, number(std::ldexp(1.0, bits)));
+  llvm::Value* is_finite = builder.CreateFCmpOLT(divisor, number(std::numeric_limits<double>::infinity()));
+  quotient = builder.CreateUnaryIntrinsic(llvm::Intrinsic::trunc, quotient);
+  llvm::Value* rest = builder.CreateIntrinsic(llvm::Intrinsic::fma, {type},
+                                              {builder.CreateFNeg(quotient), divisor, dividend});
+  rest = choose(builder, builder.CreateFCmpOLT(rest, number(0)), builder.CreateFAdd(rest, divisor), rest);
+  rest = builder.CreateBinaryIntrinsic(llvm::Intrinsic::copysign, rest, a);
+  const auto* const vector = llvm::dyn_cast<llvm::FixedVectorType>(type);
+  const int lanes = vector == nullptr ? 1 : static_cast<int>(vector->getNumElements());
+  return branch_rarely(builder, builder.CreateNot(builder.CreateAnd(is_small, is_finite)), rest, lanes,
+                       [&] { return remainder_by_doubles(builder, a, b); });
 }
 
 llvm::Value* integer_division(Builder& builder, loops::Binary op, bool is_signed, llvm::Value* a,

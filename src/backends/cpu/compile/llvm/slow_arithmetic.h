@@ -8,6 +8,11 @@
 
 namespace ingot::core::cpu {
 
+// `usual`, or where `condition` is true what `rare` emits, which is computed for all lanes once any wants it,
+// and chosen for those: what an element becomes does not depend on its neighbours.
+llvm::Value* branch_rarely(Builder& builder, llvm::Value* condition, llvm::Value* usual, int lanes,
+                           const std::function<llvm::Value*()>& rare);
+
 // C's fmod, exact for all operands; f32 or f64.
 llvm::Value* floating_remainder(Builder& builder, llvm::Value* a, llvm::Value* b);
 
