@@ -46,6 +46,9 @@ function(ingot_test_folder folder)
   )
   target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR})
   target_include_directories(${target} SYSTEM PRIVATE ${INGOT_XXHASH_INCLUDE})
+  if(folder STREQUAL routines)
+    target_include_directories(${target} SYSTEM PRIVATE ${INGOT_EIGEN_INCLUDE})
+  endif()
   target_compile_definitions(
     ${target} PRIVATE INGOT_SOURCE_DIR="${CMAKE_SOURCE_DIR}" INGOT_HAS_LLVM=$<BOOL:${INGOT_LLVM}>
   )

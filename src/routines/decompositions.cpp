@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Orthogonal factorizations, eigenvalues of symmetric and Hermitian matrices, exponentials.
+// Orthogonal factorizations and exponentials.
 #include <algorithm>
 #include <limits>
 
@@ -54,35 +54,6 @@ void run_householder_product(const RoutineCall& call) {
   });
 }
 
-// Without outputs after the first, only the values are computed.
-template <typename Given>
-void run_symmetric_eigen(const RoutineCall& call) {
-  const bool has_vectors = call.outputs.size() > 1;
-  require_matrices(call, kParts<Given>, has_vectors ? kParts<Given> + 1 : 1);
-  const TensorView &x = call.inputs[0], &values = call.outputs[0];
-  const Parts vectors = call.outputs.subspan(1);
-  const Matrices sizes = matrices_of(x);
-  require_fit(are_batches_of(call.inputs, x, sizes.rows, sizes.rows) && sizes.rows == sizes.columns &&
-                  are_vectors_of({&values, 1}, x, sizes.rows) &&
-                  are_batches_of(vectors, x, sizes.rows, sizes.rows),
-              "symmetric_eigen");
-  const auto upper = attribute<bool>(call, "upper");
-  if (sizes.rows == 0) return;
-  for_each_matrix(call, sizes.count, sizes.rows * sizes.rows, [&](int64_t i) {
-    Given lower = read_matrix<Given>(call.inputs, i);
-    if (upper) lower.adjointInPlace();
-    const Eigen::SelfAdjointEigenSolver<Given> found(
-        lower, has_vectors ? Eigen::ComputeEigenvectors : Eigen::EigenvaluesOnly);
-    const bool is_found = found.info() == Eigen::Success;
-    write_reals(values, i,
-                is_found ? found.eigenvalues() : Eigen::VectorXd::Constant(sizes.rows, kNotFound).eval());
-    if (!has_vectors) return;
-    write_matrix<Given>(
-        vectors, i,
-        is_found ? found.eigenvectors() : Given::Constant(sizes.rows, sizes.rows, kNotFound).eval());
-  });
-}
-
 template <typename Given>
 void run_matrix_exponential(const RoutineCall& call) {
   require_matrices(call, kParts<Given>, kParts<Given>);
@@ -106,8 +77,6 @@ void householder_qr(const RoutineCall& call) { run_householder_qr<Matrix>(call);
 void complex_householder_qr(const RoutineCall& call) { run_householder_qr<ComplexMatrix>(call); }
 void householder_product(const RoutineCall& call) { run_householder_product<Matrix>(call); }
 void complex_householder_product(const RoutineCall& call) { run_householder_product<ComplexMatrix>(call); }
-void symmetric_eigen(const RoutineCall& call) { run_symmetric_eigen<Matrix>(call); }
-void hermitian_eigen(const RoutineCall& call) { run_symmetric_eigen<ComplexMatrix>(call); }
 void matrix_exponential(const RoutineCall& call) { run_matrix_exponential<Matrix>(call); }
 void complex_matrix_exponential(const RoutineCall& call) { run_matrix_exponential<ComplexMatrix>(call); }
 

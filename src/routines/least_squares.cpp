@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "routines/matrices.h"
+#include "routines/singular_values.h"
 
 namespace ingot::core::routines {
 namespace {
@@ -122,12 +123,11 @@ Solved<Given> solve_by_pivots(const Given& a, const Given& b, double rcond) {
 
 template <typename Given>
 Solved<Given> solve_by_singular_values(const Given& a, const Given& b, double rcond) {
-  const Eigen::BDCSVD<Given> found(a, Eigen::ComputeThinU | Eigen::ComputeThinV);
-  const Eigen::VectorXd& values = found.singularValues();
+  const Singular<Given> found = singular_of(a, Vectors::kFew);
+  const Eigen::VectorXd& values = found.values;
   const Index rank = (values.array() > rcond * values(0)).count();
-  const auto along = (found.matrixU().leftCols(rank).adjoint() * b).eval();
-  return {found.matrixV().leftCols(rank) * values.head(rank).cwiseInverse().asDiagonal() * along, rank,
-          values};
+  const auto along = (found.u.leftCols(rank).adjoint() * b).eval();
+  return {found.v.leftCols(rank) * values.head(rank).cwiseInverse().asDiagonal() * along, rank, values};
 }
 
 struct Driver {

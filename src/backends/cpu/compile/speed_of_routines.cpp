@@ -29,8 +29,8 @@ constexpr MatrixCosts kMatrixCosts[] = {
     {&ops::householder_qr, {0.038, 16}, {0.01, 11}, {0.045, 11}},
     {&ops::householder_product, {0.026, 15.5}, {0.019, 6.1}, {0.063, 6.1}},
     {&ops::matrix_exponential, {0.29, 19}, {0.001, 36}, {0.1, 48}},
-    {&ops::symmetric_eigen, {0.73, 46}, {0.044, 41}, {0.16, 59}, {0.07, 37}, {0.028, 19}, {0.067, 21.5}},
-    {&ops::singular_values, {0.66, 273}, {0.12, 85}, {0.3, 130}, {0.22, 237}, {0.088, 40}, {0.16, 44}},
+    {&ops::symmetric_eigen, {0.22, 59}, {0.044, 41}, {0.16, 59}, {0.035, 36}, {0.028, 19}, {0.067, 21.5}},
+    {&ops::singular_values, {0.44, 92}, {0.12, 85}, {0.3, 130}, {0.055, 47}, {0.088, 40}, {0.16, 44}},
 };
 
 // Nanoseconds per element; `single` counts for 16 bits too.
