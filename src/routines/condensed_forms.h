@@ -23,7 +23,7 @@ struct KeptReflections {
 // columns after the first. Null: they are not kept.
 CondensedForm bidiagonal_of(const Matrix& x, KeptReflections* left, KeptReflections* right);
 
-// Of the matrix that has this lower triangle; the reflections are of its rows after the first.
+// The symmetric matrix with this lower triangle; the reflections are of its rows after the first.
 CondensedForm tridiagonal_of(const Matrix& lower, KeptReflections* kept);
 
 }  // namespace ingot::core::routines

@@ -11,6 +11,7 @@ namespace {
 using Eigen::Index;
 constexpr Index kReflectedAlone = 32;     // columns that are reflected one by one
 constexpr Index kReflectedTogether = 32;  // reflections that are applied together
+constexpr Index kFewReflections = 12;     // so few that copies for products take longer than reflecting
 
 template <typename Given>
 struct Reflections {
@@ -66,6 +67,15 @@ void factor_qr(Eigen::Ref<Given> x, Eigen::Ref<VectorOf<Given>> scales) {
 template <typename Given>
 Given product_of_reflections(const Given& vectors, const VectorOf<Given>& scales) {
   Given x = Given::Identity(vectors.rows(), vectors.cols());
+  if (scales.size() <= kFewReflections) {
+    VectorOf<Given> work(x.cols());
+    for (Index k = scales.size(); k-- > 0;) {
+      const Index below = x.rows() - k;
+      x.bottomRightCorner(below, x.cols() - k)
+          .applyHouseholderOnTheLeft(vectors.col(k).tail(below - 1), scales(k), work.data());
+    }
+    return x;
+  }
   for (Index end = scales.size(); end > 0;) {
     const Index size = (end - 1) % kReflectedTogether + 1, first = end - size, below = x.rows() - first;
     // Earlier columns of x are still zero in these rows.

@@ -58,7 +58,7 @@ Singular<Given> no_values(const Given& x, Vectors wanted) {
           Eigen::VectorXd::Constant(count, kNotFound)};
 }
 
-// Of a matrix that has no more columns than rows.
+// x has no more columns than rows.
 template <typename Given>
 Singular<Given> singular_of_tall(const Given& x, Vectors wanted) {
   const bool has_vectors = wanted != Vectors::kNone;
