@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import re
 import subprocess
@@ -156,19 +157,19 @@ def test_modules_are_where_their_model_is() -> None:
     x = torch.randn(4, 64)
     with torch.no_grad():
         for gpu in (1, 0):
-            on_gpu = model.to(f"cuda:{gpu}")
+            on_gpu = copy.deepcopy(model).to(f"cuda:{gpu}")
             given = x.to(f"cuda:{gpu}")
             for compiled in (
                 torch.compile(on_gpu, backend="ingot"),
                 ingot.compile(on_gpu, inputs=[given]),
-                ingot.compile(model.cpu(), inputs=[x], device=f"cuda:{gpu}"),
+                ingot.compile(model, inputs=[x], device=f"cuda:{gpu}"),
             ):
                 for current in (0, 1):
                     torch.cuda.set_device(current)
                     y = compiled(given)
                     assert torch.cuda.current_device() == current
                     assert y.device == given.device
-                    torch.testing.assert_close(y, model.to(given.device)(given), rtol=1e-4, atol=1e-5)
+                    torch.testing.assert_close(y, on_gpu(given), rtol=1e-4, atol=1e-5)
     torch.cuda.set_device(0)
 
 
