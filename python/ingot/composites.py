@@ -222,12 +222,17 @@ def _unless_distributed(operator: Any, keep: Callable) -> Callable:
     return run
 
 
+def _has_composite_kernel(operator: Any) -> bool:
+    """Others are decomposed by rules alone; to call their kernel of this key ends the process."""
+    return torch._C._dispatch_has_kernel_for_dispatch_key(operator.name(), "CompositeImplicitAutograd")
+
+
 _SAME_UNDER_AUTOCAST = ("norm", "softmax", "rrelu", "aten::bilinear")
 
 
 def _consists_of_narrowed_calls(operator: Any) -> bool:
     """Whether torch.autocast chooses dtypes for the calls that the composite consists of, and not for itself."""
-    if any(name in operator.name() for name in _SAME_UNDER_AUTOCAST):
+    if any(name in operator.name() for name in _SAME_UNDER_AUTOCAST) or not _has_composite_kernel(operator):
         return False
     return not torch._C._dispatch_has_kernel_for_dispatch_key(operator.name(), "AutocastCPU")
 
