@@ -254,6 +254,10 @@ typedef enum ingot_output_kind {
 /* `target`: name of the mutated input, otherwise NULL. */
 INGOT_API ingot_status* ingot_builder_output(ingot_builder* builder, const ingot_argument* value,
                                              int32_t kind, const char* target);
+/* Makes the integers among the inputs arguments of each call, and the numbers among the outputs results:
+ * tensors of i64, f64 or bool without dims. Called after the last input. Otherwise the sizes of the tensors
+ * determine these integers, and an output that is a number is an error, INGOT-N521. */
+INGOT_API ingot_status* ingot_builder_pass_numbers(ingot_builder* builder);
 /* Nested graphs, in their own scope of value ids. */
 INGOT_API ingot_status* ingot_builder_begin_graph(ingot_builder* builder);
 INGOT_API ingot_status* ingot_builder_end_graph(ingot_builder* builder, int64_t* id);

@@ -161,6 +161,7 @@ class Builder {
   }
 
   void guard(const std::string& condition) { check(ingot_builder_guard(handle_.get(), condition.c_str())); }
+  void pass_numbers() { check(ingot_builder_pass_numbers(handle_.get())); }
   std::string guards() { return text_of(&ingot_builder_guards); }
 
   std::string text() { return text_of(&ingot_builder_text); }
@@ -274,6 +275,7 @@ void bind_builder(nb::module_& module) {
       .def("signature", &Builder::signature)
       .def("guard", &Builder::guard)
       .def("guards", &Builder::guards)
+      .def("pass_numbers", &Builder::pass_numbers)
       .def("unsupported", &Builder::unsupported, nb::arg("options"))
       .def("slow", &Builder::slow, nb::arg("options"))
       .def("text", &Builder::text)

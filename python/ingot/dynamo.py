@@ -68,7 +68,16 @@ def compile(
     Returns a module that is called like the model. Nodes that Ingot lacks run in torch (see `ingot.report`).
     Raises UnsupportedError with require_full_compilation, UserError on bad options or inputs.
     """
-    settings = Settings.parse(options)
+    return _compile_program(exported_program, Settings.parse(options), inputs, arg_inputs, kwarg_inputs)
+
+
+def _compile_program(
+    exported_program: ExportedProgram,
+    settings: Settings,
+    inputs: Sequence[Any] | None,
+    arg_inputs: Sequence[Any] | None,
+    kwarg_inputs: Mapping[str, Any] | None,
+) -> CompiledModule:
     require(exported_program, ExportedProgram, "compile takes a program of torch.export")
     positional, keywords = given_inputs(inputs if inputs is not None else arg_inputs, kwarg_inputs)
     if settings.one_program:
@@ -91,7 +100,8 @@ def _compile(
     guards = [text for guarded in (program, original) if guarded is not None for text in guard_texts(guarded)]
     if settings.one_program:
         guards = one_program.guards_of_all(graph, guards)
-    trust_guards(graph, guards)
+    if not settings.one_engine:  # which takes integers itself
+        trust_guards(graph, guards)
 
     def prepare(capture: Capture) -> None:
         spec = program.call_spec
@@ -101,6 +111,8 @@ def _compile(
             argument_names(program),
         )
         add_other_names(capture, program, described)
+        if settings.one_engine:
+            capture.builder.pass_numbers()
         for guard in guards:
             capture.builder.guard(guard)
 
@@ -145,10 +157,9 @@ def build(
             code="INGOT-U006",
             advice="export a module first: torch.export.export(model, args)",
         )
-    options["require_full_compilation"] = True
-    return compile(
-        exported_program, inputs, arg_inputs=arg_inputs, kwarg_inputs=kwarg_inputs, **options
-    ).engine
+    settings = Settings.parse({**options, "require_full_compilation": True})
+    settings.one_engine = True
+    return _compile_program(exported_program, settings, inputs, arg_inputs, kwarg_inputs).engine
 
 
 def __getattr__(name: str) -> Any:

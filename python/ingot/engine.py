@@ -15,7 +15,7 @@ from ingot import _core, calling, gpus, ranks
 from ingot.errors import UserError, quoted, require
 from ingot.paths import path_text
 from ingot.refitting import refit_core
-from ingot.slots import filled, signature_of
+from ingot.slots import array_of, filled, signature_of
 
 _VERIFY = {"lazy": 0, "full": 1}
 _TRUST = {"any": 0, "signed": 1, "none": 2}
@@ -54,9 +54,9 @@ class Engine:
         self._inputs = signature.inputs
         self._outputs = signature.outputs
         self._unflatten = calling.unflattener(signature.output_tree)
-        tensors_only = all(slot.is_tensor for slot in self._inputs)
+        tensors_only = all(slot.is_tensor and not slot.is_number for slot in self._inputs)
         self._is_direct = tensors_only and calling.is_flat_arguments(self._input_tree)
-        self._has_plain_outputs = not all(slot.is_tensor for slot in self._outputs)
+        self._has_plain_outputs = not all(slot.is_tensor and not slot.is_number for slot in self._outputs)
         self._count_of_core = len(self._inputs) if self._is_direct and not self._has_plain_outputs else 0
         self._checked_types: set[type] = set()
         self._run, self._call = core.run, core.call
@@ -198,9 +198,13 @@ class Engine:
             raise UserError(f"expected {len(self._inputs)} arguments, got {len(flat)}", code="INGOT-U300")
         for position, (value, slot) in enumerate(zip(flat, self._inputs, strict=True)):
             if slot.is_value:
-                name = self._names[position] if position < len(self._names) else str(position)
-                calling.check_value(name, slot.value, value)
+                calling.check_value(self._argument_name(position), slot.value, value)
+            elif slot.is_number:
+                flat[position] = array_of(self._argument_name(position), value, flat)
         return [value for value, slot in zip(flat, self._inputs, strict=True) if slot.is_tensor]
+
+    def _argument_name(self, position: int) -> str:
+        return self._names[position] if position < len(self._names) else str(position)
 
     @property
     def inputs(self) -> list[Port]:

@@ -124,7 +124,10 @@ def _complete(
         refused |= refusals.by_guards(capture, refused)
     refused |= refusals.viewed_by_refused(refused)
     in_parts = (
-        reads_integers or bool(refused) or returns_numbers(module) or refusals.writes_strided(module, outputs)
+        reads_integers
+        or bool(refused)
+        or (returns_numbers(module) and not settings.one_engine)
+        or refusals.writes_strided(module, outputs)
     )
     if in_parts:
         refused |= refusals.by_writes(module, refused)

@@ -55,6 +55,7 @@ class Settings:
     check_weights: str = "fast"
     torch_executed_ops: tuple[str, ...] = ()
     progress: Callable[[str, int, int, float], Any] | None = None
+    one_engine: bool = False  # of the whole program, which takes and returns numbers itself
     one_program: bool = False  # rank="all": of the traces of all ranks
     groups: Mapping[str, str] = field(default_factory=dict)  # torch's name of a group -> the program's
     custom_engine_cache: Any = None

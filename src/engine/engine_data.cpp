@@ -19,6 +19,15 @@ SpelledSymbols spelled_symbols(const Program& program) {
   SpelledSymbols names;
   name_dims(program.inputs, names);
   name_dims(program.states, names);
+  for (const Step& step : program.steps) {
+    for (const SymbolBinding& binding : step.binds) {
+      const auto reads = [&](const Port& port) {
+        return !step.uses.empty() && step.uses[0].buffer == port.buffer;
+      };
+      const auto number = std::ranges::find_if(program.inputs, reads);
+      if (number != program.inputs.end()) names.emplace(binding.symbol, number->name);
+    }
+  }
   return names;
 }
 

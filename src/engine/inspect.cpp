@@ -281,7 +281,10 @@ void write_kernels(JsonWriter& json, const EngineData& engine) {
 struct SlotWriter {
   JsonWriter& json;
 
-  void operator()(TensorSlot) const { json.field("kind", "tensor"); }
+  void operator()(TensorSlot slot) const {
+    json.field("kind", "tensor");
+    if (slot.is_number) json.field("is_number", true);
+  }
   void operator()(SizeSlot) const { json.field("kind", "size"); }
   void operator()(None) const { json.field("kind", "none"); }
   void operator()(bool value) const { json.field("kind", "bool").field("value", value); }

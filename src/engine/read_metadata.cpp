@@ -67,9 +67,19 @@ class MetadataReader : FlatReader {
     return {.argument_names = texts(source.argument_names()),
             .input_tree = text(source.input_tree()),
             .output_tree = text(source.output_tree()),
-            .inputs = read_slots(*this, source.inputs()),
-            .outputs = read_slots(*this, source.outputs()),
+            .inputs = slots(source.inputs(), source.number_inputs()),
+            .outputs = slots(source.outputs(), source.number_outputs()),
             .mutated_inputs = mutated_inputs(source)};
+  }
+
+  std::vector<CallSlot> slots(const FlatSlots* values,
+                              const flatbuffers::Vector<uint32_t>* numbers_among) const {
+    std::vector<CallSlot> result = read_slots(*this, values);
+    for (const uint32_t position : numbers(numbers_among)) {
+      require(position < result.size() && is_tensor(result[position]), "a number is not a tensor");
+      result[position] = TensorSlot{.is_number = true};
+    }
+    return result;
   }
 
   std::vector<std::optional<uint32_t>> mutated_inputs(const file::Signature& source) const {

@@ -110,7 +110,19 @@ class MetadataWriter {
                outputs = write_slots(builder_, signature.outputs);
     return file::CreateSignature(builder_, builder_.CreateVectorOfStrings(signature.argument_names),
                                  text(signature.input_tree), text(signature.output_tree), inputs, outputs,
-                                 builder_.CreateVector(mutated));
+                                 builder_.CreateVector(mutated), positions(number_slots(signature.inputs)),
+                                 positions(number_slots(signature.outputs)));
+  }
+
+  static std::vector<uint32_t> number_slots(const std::vector<CallSlot>& slots) {
+    std::vector<uint32_t> found;
+    for (uint32_t i = 0; i < slots.size(); ++i)
+      if (is_number(slots[i])) found.push_back(i);
+    return found;
+  }
+  // Nothing where there is none: files of engines without numbers stay as they were.
+  fb::Offset<fb::Vector<uint32_t>> positions(const std::vector<uint32_t>& values) {
+    return values.empty() ? 0 : builder_.CreateVector(values);
   }
 
   fb::Offset<fb::String> text(const std::string& value) { return builder_.CreateString(value); }

@@ -80,8 +80,9 @@ int64_t bound_value(const Graph& graph, const std::string& symbol, const Tensor&
   const auto info = graph.symbols.find(symbol);  // of an outer graph if it is not here
   const bool has_limit = info != graph.symbols.end() && info->second.upper_bound;
   const int64_t limit = has_limit ? evaluate(*info->second.upper_bound, symbols) : INT64_MAX;
-  if (value >= 0 && value <= limit) return value;
-  throw UserError("INGOT-U311", fmt::format("computed the size {}, outside of 0..{}", value, limit));
+  const int64_t least = info == graph.symbols.end() ? 0 : std::min<int64_t>(info->second.range.min, 0);
+  if (value >= least && value <= limit) return value;
+  throw UserError("INGOT-U311", fmt::format("computed the size {}, outside of {}..{}", value, least, limit));
 }
 
 // The name of a `state` node or mutable input.

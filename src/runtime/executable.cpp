@@ -78,12 +78,18 @@ class Maker {
     add_values(result, step, entry);
     for (const SymbolBinding& binding : step.binds) {
       const SymbolSlot symbol = pool_->table.add_symbol(binding.symbol);
-      entry.binds.push_back({symbol, binding.buffer, pool_->table.add(binding.limit)});
+      entry.binds.push_back({symbol, binding.buffer, least_of(binding), pool_->table.add(binding.limit)});
       result.binds.push_back(symbol);
     }
     if (const auto* routine = step.as<RoutineStep>()) entry.routine = lookup(routine->routine);
     add_to_span(result, step);
     result.steps.push_back(std::move(entry));
+  }
+
+  // Sizes are not negative; an integer of the call may be.
+  int64_t least_of(const SymbolBinding& binding) const {
+    const auto symbol = data_.main.symbols.find(binding.symbol);
+    return symbol == data_.main.symbols.end() ? 0 : std::min<int64_t>(symbol->second.range.min, 0);
   }
 
   void add_values(Executable& result, const Step& step, ExecutableStep& entry) {

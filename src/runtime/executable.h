@@ -38,6 +38,7 @@ struct ExecutableBuffer {
 struct ExecutableBinding {
   SymbolSlot symbol;
   BufferId buffer;
+  int64_t least;
   DimSlot limit;
 };
 

@@ -277,9 +277,10 @@ void ProgramRun::run_loop(const ExecutableStep& step, const LoopStep& loop) {
 void ProgramRun::bind_results(const ExecutableStep& step) {
   for (const ExecutableBinding& binding : step.binds) {
     const auto value = read_scalar<int64_t>(frame_.pointers[binding.buffer]);
-    if (value < 0 || value > plan_.values[binding.limit]) {
+    if (value < binding.least || value > plan_.values[binding.limit]) {
       fail_value(resources_.data, *step.step,
-                 fmt::format("computed the size {}, outside of 0..{}", value, plan_.values[binding.limit]));
+                 fmt::format("computed the size {}, outside of {}..{}", value, binding.least,
+                             plan_.values[binding.limit]));
     }
     bind_symbol(*executable_.dims, plan_, binding.symbol, value);
     executable_.conditions.require_late(plan_.symbols, plan_.bound, binding.symbol);

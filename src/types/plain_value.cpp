@@ -12,7 +12,7 @@ struct Text {
   std::string operator()(int64_t value) const { return fmt::format("{}", value); }
   std::string operator()(double value) const { return fmt::format("{:#}", value); }
   std::string operator()(const std::string& value) const { return fmt::format("'{}'", value); }
-  std::string operator()(TensorSlot) const { return "tensor"; }
+  std::string operator()(TensorSlot slot) const { return slot.is_number ? "number" : "tensor"; }
   std::string operator()(SizeSlot) const { return "size"; }
   std::string operator()(const PlainValue& value) const { return std::visit(*this, value); }
 };

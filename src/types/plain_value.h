@@ -18,6 +18,7 @@ std::string to_string(const PlainValue& value);  // "none", "true", "3", "0.5", 
 
 // One flat input or output of a model's call.
 struct TensorSlot {
+  bool is_number = false;  // callers pass or get a number: an int, a float or a bool, by the tensor's dtype
   bool operator==(const TensorSlot&) const = default;
 };
 struct SizeSlot {  // an integer that the sizes of the tensors determine
@@ -27,6 +28,10 @@ using CallSlot = std::variant<TensorSlot, SizeSlot, PlainValue>;  // PlainValue:
 
 std::string to_string(const CallSlot& slot);  // "tensor", "size", or the value
 inline bool is_tensor(const CallSlot& slot) { return std::holds_alternative<TensorSlot>(slot); }
+inline bool is_number(const CallSlot& slot) {
+  const auto* tensor = std::get_if<TensorSlot>(&slot);
+  return tensor != nullptr && tensor->is_number;
+}
 
 // An attribute of an operator, as its routine receives it.
 struct NamedValue {

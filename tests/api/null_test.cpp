@@ -57,6 +57,7 @@ TEST(Null, IsRefusedByWhatFails) {
       ingot_builder_create("", nullptr),
       ingot_builder_symbol(nullptr, "S", 0, 1, -1),
       ingot_builder_guard(nullptr, "S == 1"),
+      ingot_builder_pass_numbers(nullptr),
       ingot_builder_guards(nullptr, &text),
       ingot_builder_value(nullptr, nullptr, &value),
       ingot_builder_input(nullptr, nullptr),

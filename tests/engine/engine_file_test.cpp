@@ -334,6 +334,17 @@ TEST(EngineFile, KeepsTheSignOfZero) {
   }
 }
 
+TEST(EngineFile, KeepsWhichTensorsAreNumbers) {
+  EngineData engine = small_engine();
+  const std::vector<std::byte> without = to_bytes(engine);
+  engine.signature.inputs[0] = TensorSlot{.is_number = true};
+  engine.signature.outputs = {PlainValue(2.5), TensorSlot{.is_number = true}};
+  const auto file = open(to_bytes(engine));
+  EXPECT_EQ(file->data().signature.inputs, engine.signature.inputs);
+  EXPECT_EQ(file->data().signature.outputs, engine.signature.outputs);
+  EXPECT_EQ(to_bytes(small_engine()), without);
+}
+
 TEST(EngineFile, RefusesTablesThatContradictThePrograms) {
   EngineData engine = small_engine();
   engine.weights[2].origin = FromInit{1};

@@ -210,12 +210,15 @@ def test_other_integers_are_checked_first(value: Any) -> None:
     torch.testing.assert_close(compiled(5), CASES["size alone"][0](5))
 
 
-def test_one_engine_takes_tensors_alone() -> None:
+def test_one_engine_takes_the_integer_itself() -> None:
     program = program_of("size alone")[1]
+    engine, expected = ingot.build(program), CASES["size alone"][0](5)
+    torch.testing.assert_close(engine(5), expected)
+    module = ingot.compile(program, require_full_compilation=True)
+    torch.testing.assert_close(module(5), expected)
     with pytest.raises(ingot.UnsupportedError, match="calls choose the integer n") as caught:
-        ingot.build(program)
+        _ = module.engine
     assert caught.value.code == "INGOT-N002"
-    ingot.compile(program, require_full_compilation=True)
 
 
 def _child(compiled: Callable[..., Any], results: Any) -> None:
@@ -232,3 +235,17 @@ def test_forked_children() -> None:
     found = results.get(timeout=60)
     child.join(60)
     torch.testing.assert_close(torch.from_numpy(found), expected)
+
+
+@pytest.mark.parametrize("mode", ["constant", "replicate"])
+def test_padding_by_an_integer_and_its_negative(mode: str) -> None:
+    """Sums of amounts that pad and that cut."""
+
+    def moved(x: torch.Tensor, k: int) -> torch.Tensor:
+        amounts = (-k, k) if mode == "constant" else (k, 0)
+        return torch.nn.functional.pad(x[None], amounts, mode=mode) * 2
+
+    compiled = torch.compile(moved, backend="ingot", dynamic=True, fullgraph=True)
+    for k in (3, 5, 2, 0, -1, -4):
+        x = torch.randn(6, 8)
+        torch.testing.assert_close(compiled(x, k), moved(x, k))

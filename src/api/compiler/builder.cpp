@@ -6,6 +6,7 @@
 
 #include "api/runtime/guard.h"
 #include "api/runtime/tensors.h"
+#include "importers/aten/program/passed_numbers.h"
 #include "support/error.h"
 #include "types/symbol_name.h"
 
@@ -146,6 +147,13 @@ ingot_status* ingot_builder_input(ingot_builder* builder, const ingot_input* inp
     });
     api::require(builder, "builder");
     builder->graph().inputs.push_back(read_input(*builder, given, std::move(owner)));
+  });
+}
+
+ingot_status* ingot_builder_pass_numbers(ingot_builder* builder) {
+  return api::guard([&] {
+    api::require(builder, "builder");
+    aten::pass_numbers(builder->program.graph);
   });
 }
 

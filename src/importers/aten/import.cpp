@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 
+#include "importers/aten/converters/answers.h"
 #include "importers/aten/converters/call.h"
 #include "importers/aten/converters/complex.h"
 #include "importers/aten/converters/converters.h"
@@ -18,9 +19,12 @@
 #include "importers/aten/program/known_sizes.h"
 #include "importers/aten/program/mutated_input.h"
 #include "importers/aten/program/node_error.h"
+#include "importers/aten/program/passed_numbers.h"
 #include "importers/aten/recorded.h"
 #include "importers/aten/shared_memory.h"
 #include "ir/bound_symbol.h"
+#include "ops/assertion.h"
+#include "ops/data_sizes.h"
 #include "ops/model_source.h"
 #include "ops/ops.h"
 #include "ops/reshape.h"
@@ -63,6 +67,7 @@ OwnedView as_pairs(OwnedView value) {
   return value;
 }
 
+constexpr int64_t kMostCounted = int64_t{1} << 40;  // more do not fit in memory
 constexpr const char* kRandomState = "random numbers";
 Tensor seed_and_run(int64_t seed, int64_t run) {
   Tensor tensor = make_tensor(DType::kI64, {2});
@@ -95,7 +100,9 @@ class ProgramImport {
       if (shared != importer_.aliases().base.end())
         importer_.bind(input.value, importer_.tensor(shared->second));
     }
+    bind_passed_numbers();
     importer_.run();
+    compute_number_outputs();
     for (SizeCheck& check : ops::take_checks(result_.graph)) result_.checks.push_back(std::move(check));
     for (const SizeCheck& check : importer_.nested_checks()) result_.checks.push_back(check);
     for (const Output& output : source_.outputs) add_output(output);
@@ -139,7 +146,7 @@ class ProgramImport {
     }
   }
 
-  // A SymInt argument is known from the sizes of the tensors; literals were specialized.
+  // Literals were specialized. Of others the value is passed, or known from the sizes of the tensors.
   void add_number(const Input& input, const Value& value) {
     if (input.literal) {
       result_.input_slots.push_back(plain_value(*input.literal));
@@ -154,7 +161,57 @@ class ProgramImport {
           "INGOT-N521", fmt::format("input \"{}\" is a number that changes from call to call", input.name));
     }
     importer_.bind(input.value, *value.integer);
-    result_.input_slots.push_back(SizeSlot{});
+    if (!source_.passes_numbers) {
+      result_.input_slots.push_back(SizeSlot{});
+      return;
+    }
+    result_.input_slots.push_back(TensorSlot{.is_number = true});
+    core::Value* number = result_.graph.add_input(input.name, TensorType{DType::kI64, {}, {}});
+    passed_.push_back({&input, number, *value.integer});
+  }
+
+  // The first integer of each symbol that no tensor has as a size is the symbol's value; others have to be
+  // equal.
+  void bind_passed_numbers() {
+    auto unbound = passed_symbols(source_);
+    refuse_sizes_by_numbers(unbound);
+    for (const auto& [input, number, integer] : passed_) {
+      if (integer.is_symbol() && unbound.erase(integer.symbol_name()) > 0) {
+        const Dim limit = is_size(integer) ? kMostCounted : INT64_MAX;
+        result_.graph.symbols[integer.symbol_name()].upper_bound = limit;
+        result_.graph.call(ops::bind_size, {number}, ops::DataSize{integer});
+      } else {
+        core::Value* expected = size_scalar(result_.graph, integer, DType::kI64);
+        core::Value* is_equal = result_.graph.call(ops::equal, {number, expected});
+        const std::string text = fmt::format("{} must be {}", input->name, integer.to_string());
+        result_.graph.add(ops::assert_true, {is_equal}, ops::Assertion{text});
+      }
+    }
+  }
+
+  // What a call passes as a tensor has its sizes before the call's integers are read.
+  void refuse_sizes_by_numbers(const BoundSymbols& numbers) const {
+    for (const core::Value* input : result_.graph.inputs()) {
+      for (const Dim& size : input->type.shape) {
+        for (const std::string& symbol : size.symbols()) {
+          if (numbers.contains(symbol))
+            throw UnsupportedError(
+                "INGOT-N522",
+                fmt::format("input \"{}\" has the size {}, where {} is an integer that calls pass",
+                            input->name, size.to_string(), symbol),
+                "ingot.compile runs such a program in torch");
+        }
+      }
+    }
+  }
+
+  // Memory is planned for the largest value of what is in a shape.
+  bool is_size(const Dim& symbol) const {
+    const auto has = [&](const Dim& dim) {
+      return std::ranges::count(dim.symbols(), symbol.symbol_name()) > 0;
+    };
+    return std::ranges::any_of(
+        source_.values, [&](const Value& value) { return std::ranges::any_of(value.tensor.shape, has); });
   }
 
   core::Value* add_argument(const std::string& name, const TensorMeta& meta) {
@@ -214,9 +271,42 @@ class ProgramImport {
       result_.output_slots.push_back(TensorSlot{});
       add_tensor_output(source_.values[*id], importer_.tensor(*id));
     } else {
-      throw UnsupportedError("INGOT-N521",
-                             fmt::format("output \"{}\" is not a tensor", source_.values[*id].name));
+      add_number_output(*id);
     }
+  }
+
+  void add_number_output(ValueId id) {
+    if (const auto known = importer_.number(id)) {
+      result_.output_slots.push_back(*known);
+      return;
+    }
+    const auto computed = number_outputs_.find(id);
+    if (computed == number_outputs_.end())
+      throw UnsupportedError(
+          "INGOT-N521",
+          fmt::format("output \"{}\" is not a tensor{}", source_.values[id].name,
+                      source_.passes_numbers ? ", nor a number that an engine can compute" : ""));
+    result_.output_slots.push_back(TensorSlot{.is_number = true});
+    result_.graph.outputs.push_back(computed->second);
+  }
+
+  // While the graph still has the answers of comparisons.
+  void compute_number_outputs() {
+    for (const Output& output : source_.outputs) {
+      const auto* id = std::get_if<ValueId>(&output.value.value);
+      if (!source_.passes_numbers || id == nullptr || source_.values[*id].kind == ValueKind::kTensor)
+        continue;
+      if (core::Value* value = number_tensor(*id)) number_outputs_.emplace(*id, value);
+    }
+  }
+
+  // A number as a tensor without dims; null if it is unknown.
+  core::Value* number_tensor(ValueId id) {
+    if (core::Value* real = importer_.real_of_sizes(id)) return real;
+    if (const auto answer = answer_of(result_.graph, id)) return compared(result_.graph, *answer);
+    if (source_.values[id].kind != ValueKind::kSymInt) return nullptr;
+    const auto integer = importer_.integer(id);
+    return integer ? size_scalar(result_.graph, *integer, DType::kI64) : nullptr;
   }
 
   void add_tensor_output(const Value& recorded, core::Value* value) {
@@ -250,6 +340,13 @@ class ProgramImport {
   const Graph& source_;
   Importer importer_;
   RandomSource random_;
+  struct PassedNumber {
+    const Input* input;
+    core::Value* number;  // i64 without dims
+    Dim integer;
+  };
+  std::vector<PassedNumber> passed_;
+  std::map<ValueId, core::Value*> number_outputs_;
   std::vector<std::pair<ValueId, core::Value*>> written_;
   std::map<ValueId, core::Value*> mutations_;  // returned by a functional program for its mutated inputs
 };

@@ -8,6 +8,7 @@
 #include <set>
 #include <tuple>
 
+#include "importers/aten/program/passed_numbers.h"
 #include "importers/pt2/archive.h"
 #include "importers/pt2/graph_reader.h"
 #include "importers/pt2/signature.h"
@@ -112,6 +113,7 @@ aten::Program read_program(const Archive& archive, bool verify_values) {
   program.other_names = read_other_names(payloads.weights, program.graph, context);
   read_nodes(graph, scope);
   read_outputs(graph_module, scope);
+  aten::pass_numbers(program.graph);
   if (verify_values) {
     payloads.weights.verify();
     payloads.constants.verify();

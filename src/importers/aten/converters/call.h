@@ -16,7 +16,7 @@ namespace ingot::core::aten {
 
 struct RandomSource;
 
-// A float that depends on the sizes of the inputs: f64 without dims.
+// A float that depends on the sizes of the inputs, or on data: f64 without dims.
 struct RealOfSizes {
   core::Value* value = nullptr;
 };

@@ -251,12 +251,16 @@ void bool_item(Call& call, core::Value* x) {
   give_answer(call, compare(Predicate::Kind::kEqual, size, 1));
 }
 
-// A number in a tensor as a size. Others stay unknown, and so do those that may be negative.
+// A number in a tensor as a size, or as a float. Integers that may be negative stay unknown.
 void item(Call& call) {
   core::Value* x = call.tensor("self");
   const auto& outputs = call.node().outputs;
   if (outputs.empty() || !outputs[0]) return;
   if (x->type.dtype == DType::kBool) return bool_item(call, x);
+  if (is_floating(x->type.dtype)) {
+    call.require(element_count(x->type) == Dim(1), "a number from a tensor of several elements");
+    return call.give(RealOfSizes{converted(call.graph(), reshaped(call, x, {}), DType::kF64)});
+  }
   if (!is_integer(x->type.dtype)) return;
   const std::optional<Dim>& recorded = call.scope().value(*outputs[0]).integer;
   if (!recorded) return;

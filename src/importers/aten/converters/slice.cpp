@@ -13,15 +13,17 @@ namespace {
 
 constexpr int64_t kLargest = std::numeric_limits<int64_t>::max();
 
-// The sign during the trace; non-negative if no example is known.
+// The sign during the trace. Without an example, that for positive numbers: -k is negative, k - 5 is not.
 bool is_negative_in_example(const Dim& index, const SymbolTable& symbols) {
   SymbolValues example;
+  SymbolTable positive;
   for (const std::string& symbol : index.symbols()) {
     const auto found = symbols.find(symbol);
-    if (found == symbols.end() || !found->second.typical) return false;
-    example.emplace(symbol, *found->second.typical);
+    if (found != symbols.end() && found->second.typical) example.emplace(symbol, *found->second.typical);
+    positive[symbol].range.min = 1;
   }
-  return evaluate(index, example) < 0;
+  const bool is_known = example.size() == positive.size();
+  return is_known ? evaluate(index, example) < 0 : provably_less(index, 0, positive);
 }
 
 // An index counted from the beginning. If the ranges leave its sign open, the example decides, and runs with

@@ -109,6 +109,9 @@ struct Graph {
   std::vector<Output> outputs;
   SymbolTable symbols;  // ranges of the symbols in shapes (top graph only)
   bool single_tensor_return = false;
+  // Integers among the inputs and numbers among the outputs are passed, as tensors without dims (top graph
+  // only). Otherwise the sizes of tensors determine these integers, and no output is a number.
+  bool passes_numbers = false;
 };
 
 // A name of the model's state dict that no input has.

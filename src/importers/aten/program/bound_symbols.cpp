@@ -3,6 +3,7 @@
 
 #include <fmt/core.h>
 
+#include "importers/aten/program/passed_numbers.h"
 #include "support/error.h"
 
 namespace ingot::core::aten {
@@ -30,7 +31,7 @@ BoundSymbols rank_symbols(const SymbolTable& symbols) {
 }
 
 BoundSymbols bound_symbols(const Graph& graph) {
-  BoundSymbols bound;
+  BoundSymbols bound = passed_symbols(graph);
   for (const Input& input : graph.inputs) {
     const Value& value = graph.values[input.value];
     if (input.kind != InputKind::kUser || value.kind != ValueKind::kTensor) continue;

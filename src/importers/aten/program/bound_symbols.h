@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The symbols that an engine can know: sizes of inputs' dims. torch has others: numbers passed by the caller,
-// and data-dependent sizes.
+// The symbols that an engine can know: sizes of inputs' dims, and integers that are passed to it. torch has
+// others: integers of calls of a module, and data-dependent sizes.
 #pragma once
 
 #include <set>

@@ -229,7 +229,7 @@ class Parser {
 
   Dim size_of_input() {
     const GuardPath path = read_guard_path(rest_);
-    const std::optional<Dim> size = path.axis ? find_size(graph_, path) : std::nullopt;
+    const std::optional<Dim> size = find_size(graph_, path);
     if (!size) give_up(fmt::format("'{}' is not the size of an input", path.text.substr(0, 80)));
     return *size;
   }

@@ -101,6 +101,7 @@ std::optional<Dim> find_size(const Graph& graph, const GuardPath& path) {
     if (may_be_joined && is_double && &input != found) return std::nullopt;
   }
   const Value& value = graph.values[found->value];
+  if (!path.axis) return graph.passes_numbers ? value.integer : std::nullopt;
   if (value.kind != ValueKind::kTensor || *path.axis >= value.tensor.shape.size()) return std::nullopt;
   return value.tensor.shape[*path.axis];
 }

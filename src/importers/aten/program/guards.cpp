@@ -185,6 +185,8 @@ SpelledSymbols spelled_symbols(const Graph& graph) {
   for (const Input& input : graph.inputs) {
     const TensorMeta& meta = graph.values[input.value].tensor;
     if (input.kind != InputKind::kUser) continue;
+    const std::optional<Dim>& integer = graph.values[input.value].integer;
+    if (integer && integer->is_symbol()) names.emplace(integer->symbol_name(), input.name);
     for (size_t i = 0; i < meta.shape.size(); ++i) {
       if (meta.shape[i].is_symbol())
         names.emplace(meta.shape[i].symbol_name(), fmt::format("{}.shape[{}]", input.name, i));

@@ -51,6 +51,10 @@ Argument product_of_sizes(Evaluation& evaluation, Values values) {
 Argument total(Evaluation& evaluation, Values values) {
   return combined(evaluation, values, 0, [](const Dim& a, const Dim& b) { return a + b; });
 }
+Argument may_be_negative(Evaluation& evaluation, Values values) {
+  const Dim number = evaluation.size_of(value_at(evaluation, values, 0));
+  return {!provably_not_negative(number, evaluation.call().graph().symbols)};
+}
 // The shape that shapes broadcast to, aligned at the right; nodes check that they do.
 Argument broadcast(Evaluation& evaluation, Values values) {
   ArgumentList all;
@@ -274,6 +278,7 @@ constexpr NamedFunction kFunctions[] = {
     {"largest", largest_number},
     {"len", length},
     {"max", largest},
+    {"may_be_negative", may_be_negative},
     {"min", smallest},
     {"numel", element_count},
     {"product", product_of_sizes},
