@@ -29,9 +29,9 @@ from torchgen.model import FunctionSchema, NativeFunction
 TABLE = Path(__file__).resolve().parent.parent / "src/importers/aten/schema/aten_schemas.def"
 VERSION = torch.__version__.partition("+")[0]
 FOREIGN_NAME = re.compile(
-    r"backward|^_foreach|^_fused_(adam|sgd|dropout|moving|sdp)|cudnn|miopen|mkldnn|mkl_|_mps|fbgemm|sparse|_amp_|quantize|^_cufft|nnpack|_cslt"
+    r"backward|^_foreach|^_fused_(adam|sgd|dropout|moving|sdp)|cudnn|miopen|mkldnn|mkl_|_mps|fbgemm|sparse|_amp_|(?<!fake_)quantize|^_cufft|nnpack|_cslt"
     r"|nested|^_test_|autocast|_coalesce|_triton|_grad$|vulkan|^_thnn|_cummax_helper|^q_(scale|zero)|_debug"
-    r"|_fw_primal|_(un)?(make|pack)_dual|_make_per|fake_quant"
+    r"|_fw_primal|_(un)?(make|pack)_dual|_make_per|_learnable_|moving_avg_obs"
 )
 FOREIGN_TYPE = re.compile(r"\b(Dimname|QScheme|Stream|Storage|DeviceIndex)\b")
 
