@@ -21,6 +21,11 @@ void add_check(Graph& graph, CheckKind kind, const Predicate& condition, std::st
             SizeCondition{static_cast<int64_t>(kind), to_string(condition), std::move(message), -1});
 }
 
+bool is_guard(const Node& node) {
+  return node.op == &size_condition &&
+         node.attributes<SizeCondition>().kind == static_cast<int64_t>(CheckKind::kGuard);
+}
+
 std::vector<SizeCheck> take_checks(Graph& graph) {
   std::vector<SizeCheck> checks;
   for (Node* node : graph.node_list()) {

@@ -27,6 +27,9 @@ extern const Op size_condition;
 // Requires the condition for every run; errors name the node being imported.
 void add_check(Graph& graph, CheckKind kind, const Predicate& condition, std::string message = {});
 
+// Whether a node is a condition under which the program was traced.
+bool is_guard(const Node& node);
+
 // Removes all conditions from a graph; returns the required ones, with node and source line, in order.
 std::vector<SizeCheck> take_checks(Graph& graph);
 

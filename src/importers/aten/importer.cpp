@@ -11,10 +11,12 @@
 #include "importers/aten/converters/reasons.h"
 #include "importers/aten/one_dtype.h"
 #include "importers/aten/program/node_error.h"
+#include "importers/aten/program/values_read.h"
 #include "importers/aten/recorded.h"
 #include "importers/aten/schema/schemas.h"
 #include "ops/ops.h"
 #include "ops/reshape.h"
+#include "ops/size_condition.h"
 #include "ops/view.h"
 #include "support/error.h"
 
@@ -65,6 +67,7 @@ Importer::Importer(const Graph& source, core::Graph& graph, std::vector<SizeChec
     : source_(source),
       graph_(graph),
       aliases_(find_aliases(source)),
+      needed_(values_needed(source)),
       slots_(source.values.size()),
       seen_(source.values.size()),
       checks_of_parent_(checks) {}
@@ -100,7 +103,10 @@ void Importer::import_node(size_t index) {
   Node node = source_.nodes[index];
   const Converter& converter = converter_of(node, source_.nodes[index]);
   complete_arguments(node);
+  const size_t before = graph_.nodes().size();
   apply(converter, node);
+  const auto is_needed = [&](const auto& output) { return output && needed_.contains(*output); };
+  if (!node.outputs.empty() && std::ranges::none_of(node.outputs, is_needed)) drop_guards_after(before);
   for (size_t i = 0; i < node.outputs.size(); ++i) {
     if (const auto& output = node.outputs[i])
       require_recorded(node, i, value(*output), slots_[*output], graph_.symbols);
@@ -117,6 +123,14 @@ void Importer::apply(const Converter& converter, const Node& node) {
     if (error.details().node.empty()) throw;
     refuse_node(node, error.details().message);
   }
+}
+
+// Guards of nodes that nothing reads: another size would change what they compute, and eager runs them for
+// any.
+void Importer::drop_guards_after(size_t nodes_before) {
+  const std::vector<core::Node*> nodes = graph_.node_list();
+  for (core::Node* node : std::span(nodes).subspan(nodes_before))
+    if (ops::is_guard(*node)) graph_.erase(node);
 }
 
 // An in-place call is its functional variant, followed by a write of the result.

@@ -53,6 +53,7 @@ class Importer final : public Scope {
  private:
   void import_node(size_t index);
   void apply(const Converter& converter, const Node& node);
+  void drop_guards_after(size_t nodes_before);
   void import_in_place(size_t index);
   const Converter& converter_of(const Node& node, const Node& reported) const;
   void inline_graph(const Node& node);  // wrap_with_set_grad_enabled and similar
@@ -88,6 +89,7 @@ class Importer final : public Scope {
   const Graph& source_;
   core::Graph& graph_;
   Aliases aliases_;
+  std::set<ValueId> needed_;
   size_t position_ = 0;            // number of nodes imported
   size_t depth_ = 0, remade_ = 0;  // views being recomputed now, and in total
   std::vector<ImportedValue> slots_;
