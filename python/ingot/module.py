@@ -225,7 +225,12 @@ class CompiledModule(torch.nn.Module):
         for name, value in self._values.items():
             destination[prefix + name] = live.get(self._names.get(name, -1), value)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:  # no hooks: a call goes straight to C++
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:  # torch's own costs more than a small model
+        if self._forward_hooks or self._forward_pre_hooks or torch.nn.modules.module._has_any_global_hook():
+            return super().__call__(*args, **kwargs)
+        return self.forward(*args, **kwargs)
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
         if torch.compiler.is_dynamo_compiling():
             return self._after_a_break(*args, **kwargs)
         if compat.is_in_script_trace():
@@ -243,8 +248,6 @@ class CompiledModule(torch.nn.Module):
     def ordered(self, leaves: list) -> list:
         """The flat results of a whole engine in the memory format that eager gives them."""
         return restore_orders(leaves, self.orders)
-
-    forward = __call__
 
     @torch.compiler.disable
     def _after_a_break(self, *args: Any, **kwargs: Any) -> Any:
