@@ -270,6 +270,17 @@ def counted(count: int) -> str:
     return f"{count} argument by position" if count == 1 else f"{count} arguments by position"
 
 
+def _advice_without(missing: str, names: Sequence[str]) -> str:
+    known = f"its arguments are {', '.join(names)}; " if names else ""
+    whose = (
+        f"{missing}, whose default the program has, leave it"
+        if missing
+        else "more, whose defaults the program has, leave them"
+    )
+    again = "it" if missing else "them"
+    return f"{known}if the model takes {whose} out, or export and build it again with {again}"
+
+
 def bind_names(args: Sequence, kwargs: dict, tree: Tree, names: Sequence[str]) -> tuple[tuple, dict]:
     """Moves keyword arguments that the program takes by position (and the reverse) to where it expects them."""
     positional, keywords = tree[2]
@@ -285,12 +296,18 @@ def bind_names(args: Sequence, kwargs: dict, tree: Tree, names: Sequence[str]) -
         if name not in keyword_names:
             twice = name in names[: len(args)]
             raise UserError(
-                f"argument {name} is given twice" if twice else f"the model has no argument {name}",
+                f"argument {name} is given twice"
+                if twice
+                else f"the model was exported without an argument {name}",
                 code="INGOT-U300",
-                advice="" if twice or not names else f"its arguments are {', '.join(names)}",
+                advice="" if twice else _advice_without(name, names),
             )
     if len(args) > wanted and len(args) > len(names):
-        raise UserError(f"the model takes {counted(wanted)}, but got {len(args)}", code="INGOT-U300")
+        raise UserError(
+            f"the model was exported with {counted(wanted)}, but got {len(args)}",
+            code="INGOT-U300",
+            advice=_advice_without("", names),
+        )
     missing = [name for name in (*names[len(args) : wanted], *keyword_names) if name not in kwargs]
     if missing:
         raise UserError(

@@ -255,7 +255,7 @@ def test_arguments_of_a_call_are_named(in_parts: bool) -> None:
         ((), {}, "argument x is missing"),
         ((x,), {"scale": scale}, "argument y is missing"),
         ((x, y), {}, "argument scale is missing"),
-        ((x, y, scale, x), {}, "takes 2 arguments by position, but got 4"),
+        ((x, y, scale, x), {}, "exported with 2 arguments by position, but got 4"),
         ((x, y), {"scale": scale, "bias": x}, "no argument bias"),
         ((x, y), {"scale": scale, "x": x}, "argument x is given twice"),
     ):
