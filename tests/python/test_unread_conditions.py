@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sizes on which a result without readers depends are no condition of calls."""
+"""Sizes on which a result without readers depends are not a condition of calls."""
 
 from __future__ import annotations
 
