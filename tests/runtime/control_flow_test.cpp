@@ -207,7 +207,7 @@ TEST(StepBoundSymbols, MeetConditionsOnceTheyAreKnown) {
     return "";
   };
   EXPECT_EQ(refusal(6, 5), "");
-  EXPECT_THAT(refusal(6, 1), ::testing::HasSubstr("N >= 2; here N is 1"));
+  EXPECT_THAT(refusal(6, 1), ::testing::HasSubstr("x >= 2; here x is 1"));
   EXPECT_THAT(refusal(6, 6), ::testing::HasSubstr("INGOT-U312"));
   EXPECT_THAT(refusal(2, 2), ::testing::HasSubstr("x.shape[0] >= 3"));
   EXPECT_EQ(kept, 1) << "a step ran with a size that the program rules out";
