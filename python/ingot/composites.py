@@ -212,6 +212,8 @@ _COMPOSITE = torch._C.DispatchKey.CompositeImplicitAutograd
 @functools.cache  # blocks within each other set the same kernel
 def _unless_distributed(operator: Any, keep: Callable) -> Callable:
     """DTensor knows how to shard what the composite consists of, and asks for it where it does not know the whole."""
+    if not _has_composite_kernel(operator):
+        return keep
 
     def run(*arguments: Any, **named: Any) -> Any:
         sharded = getattr(sys.modules.get("torch.distributed.tensor"), "DTensor", None)
