@@ -51,7 +51,7 @@ def test_random_shapes_need_no_new_memory(dynamic_mlp: tuple[nn.Module, ingot.En
         ((torch.zeros(3, 9),), r"dim 1 of input 'input'.*9"),
         ((torch.zeros(3, 8, 1),), r"input 'input' has 3 dims"),
         ((torch.zeros(3, 8, dtype=torch.float64),), r"input 'input' is f64"),
-        ((torch.zeros(3, 8), torch.zeros(3, 8)), r"takes 1 argument by position, but got 2"),
+        ((torch.zeros(3, 8), torch.zeros(3, 8)), r"exported with 1 argument by position, but got 2"),
         ((), r"argument input is missing"),
         (([1, 2],), r"list"),
     ],
