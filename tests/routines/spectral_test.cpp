@@ -115,7 +115,8 @@ const std::vector<Kind>& kinds() {
       {"rank 1", [](const Matrix& x) { return (x.col(0) * x.row(0)).eval(); }},
       {"rank 2",
        [](const Matrix& x) {
-         return (x.leftCols(std::min<Index>(2, x.cols())) * x.topRows(std::min<Index>(2, x.cols()))).eval();
+         const Index rank = std::min<Index>({2, x.rows(), x.cols()});
+         return (x.leftCols(rank) * x.topRows(rank)).eval();
        }},
       {"triangle", [](const Matrix& x) { return Matrix(x.triangularView<Eigen::Upper>()); }},
       {"decreasing",
