@@ -232,16 +232,13 @@ template <> struct Shuffle<i64> : ShuffleWhole<i64> {};
 template <> struct Shuffle<u64> : ShuffleWhole<u64> {};
 template <> struct Shuffle<f32> : ShuffleWhole<f32> {};
 template <> struct Shuffle<f64> : ShuffleWhole<f64> {};
-template <class Op, class T> DEVICE T reduce_warp(T v) {
+// Each lane has the combination of all, with some pairs the other way round.
+template <class Op, class T> DEVICE T exchange_all(T v) {
   for (int mask = 16; mask > 0; mask >>= 1) v = Op::apply(v, Shuffle<T>::exchange(v, mask));
-  return Shuffle<T>::from(v, 0);
-}
-// Of all lanes, in each: they add the same numbers in the same order, or two of them the other way round.
-DEVICE f32 sum_of_warp(f32 v) {
-  #pragma unroll
-  for (int mask = 16; mask > 0; mask >>= 1) v += __shfl_xor_sync(~0u, v, mask);
   return v;
 }
+template <class Op, class T> DEVICE T reduce_warp(T v) { return Shuffle<T>::from(exchange_all<Op>(v), 0); }
+DEVICE f32 sum_of_warp(f32 v) { return exchange_all<Add>(v); }  // the same bits in each lane
 template <class Op, class T, int group> DEVICE T reduce_group(T v) {
   v = reduce_warp<Op>(v);
   if (group == 32) return v;
