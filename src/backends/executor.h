@@ -2,6 +2,7 @@
 // What the runtime asks of a backend: make images callable, and run spans of kernel calls on a queue.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -9,6 +10,7 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "engine/engine_file.h"
@@ -58,6 +60,14 @@ struct DeviceCollective {
   size_t bytes = 0;                    // of the operand; kAllToAll of several ranks: of a row
   std::vector<size_t> sent, received;  // kAllToAll: bytes, by rank
 };
+
+// As nodes and routines call them.
+inline constexpr std::array<std::pair<std::string_view, DeviceCollective::Reduction>, 5> kReductions = {
+    {{"sum", DeviceCollective::Reduction::kSum},
+     {"product", DeviceCollective::Reduction::kProduct},
+     {"max", DeviceCollective::Reduction::kMax},
+     {"min", DeviceCollective::Reduction::kMin},
+     {"avg", DeviceCollective::Reduction::kAverage}}};
 
 // One call with everything evaluated. Without a launch it copies sizes[0] bytes from buffers[0] to
 // buffers[1], which may be the same memory.

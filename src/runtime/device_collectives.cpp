@@ -27,12 +27,6 @@ constexpr std::array<std::pair<std::string_view, Kind>, 5> kKinds = {
      {"all_gather", Kind::kAllGather},
      {"all_to_all", Kind::kAllToAll},
      {"broadcast", Kind::kBroadcast}}};
-constexpr std::array<std::pair<std::string_view, Reduction>, 5> kReductions = {
-    {{"sum", Reduction::kSum},
-     {"product", Reduction::kProduct},
-     {"max", Reduction::kMax},
-     {"min", Reduction::kMin},
-     {"avg", Reduction::kAverage}}};
 
 template <typename Table>
 auto value_of(const Table& table, std::string_view word, std::string_view routine) {

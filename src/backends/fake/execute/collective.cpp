@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/fake/execute/collective.h"
 
-#include <array>
+#include <algorithm>
 #include <cstring>
 #include <numeric>
 #include <span>
@@ -17,8 +17,9 @@ namespace {
 using Kind = DeviceCollective::Kind;
 constexpr size_t kFixedWords = 8;
 
-// In the order of DeviceCollective::Reduction.
-constexpr std::array<std::string_view, 5> kReductions = {"sum", "product", "max", "min", "avg"};
+std::string_view name_of(DeviceCollective::Reduction reduction) {
+  return std::ranges::find(kReductions, reduction, [](const auto& row) { return row.second; })->first;
+}
 
 size_t total(std::span<const size_t> bytes) { return std::accumulate(bytes.begin(), bytes.end(), size_t{0}); }
 
@@ -113,8 +114,7 @@ void run_collective(const DeviceCollective& own, uint64_t program, const std::by
   }
   std::vector<const std::byte*> each;
   for (const auto& part : parts) each.push_back(part.data());
-  routines::reduce_ranks(kReductions.at(static_cast<size_t>(own.reduction)), own.dtype, each, own.elements,
-                         to);
+  routines::reduce_ranks(name_of(own.reduction), own.dtype, each, own.elements, to);
 }
 
 }  // namespace ingot::core::fake
