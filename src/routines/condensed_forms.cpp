@@ -35,7 +35,7 @@ Reflected reflect(double* x, Index size) {
   return {(length - first) / length, length};
 }
 
-// WorkVectors that are as long as the matrix is high, and can be read where it is padded.
+// As long as the matrix is high, and readable where it is padded.
 struct WorkVectors {
   PaddedColumns memory;
   explicit WorkVectors(Index rows) : memory(rows + kColumnsOfKernels, 6) {}
