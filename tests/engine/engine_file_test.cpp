@@ -21,17 +21,9 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using testing::open;
 using testing::small_engine;
-
-std::vector<std::byte> to_bytes(const EngineData& engine) {
-  std::vector<std::byte> bytes;
-  write_engine(engine, [&](Bytes part) { bytes.insert(bytes.end(), part.begin(), part.end()); });
-  return bytes;
-}
-
-std::shared_ptr<const EngineFile> open(const std::vector<std::byte>& bytes) {
-  return EngineFile::open(Bytes(bytes), nullptr);
-}
+using testing::to_bytes;
 
 // The verdict of `ingot verify` on these bytes; "" if they are valid.
 std::string verdict(const std::vector<std::byte>& bytes) {

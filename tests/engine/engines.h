@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "engine/engine_data.h"
+#include "engine/engine_file.h"
 #include "engine/levels.h"
 #include "tests/engine/programs.h"
 
@@ -64,6 +65,16 @@ inline EngineData small_engine() {
                       .outputs = {TensorSlot{}},
                       .mutated_inputs = {std::nullopt}};
   return engine;
+}
+
+inline std::vector<std::byte> to_bytes(const EngineData& engine) {
+  std::vector<std::byte> bytes;
+  write_engine(engine, [&](Bytes part) { bytes.insert(bytes.end(), part.begin(), part.end()); });
+  return bytes;
+}
+
+inline std::shared_ptr<const EngineFile> open(const std::vector<std::byte>& bytes) {
+  return EngineFile::open(Bytes(bytes), nullptr);
 }
 
 // Several levels of one engine, as a build makes them; the first is in use.

@@ -13,23 +13,15 @@ namespace ingot::core {
 namespace {
 
 using ::testing::HasSubstr;
+using testing::open;
+using testing::to_bytes;
 using FileBytes = std::vector<std::byte>;
-
-FileBytes written(const EngineData& engine) {
-  FileBytes bytes;
-  write_engine(engine, [&](Bytes part) { bytes.insert(bytes.end(), part.begin(), part.end()); });
-  return bytes;
-}
-
-std::shared_ptr<const EngineFile> opened(const FileBytes& bytes) {
-  return EngineFile::open(Bytes(bytes), nullptr);
-}
 
 class SignatureTest : public ::testing::Test {
  protected:
   FileBytes signed_bytes(const SecretKey& key) const {
-    FileBytes bytes = written(testing::small_engine());
-    const FileBytes header = signed_header(*opened(bytes), key);
+    FileBytes bytes = to_bytes(testing::small_engine());
+    const FileBytes header = signed_header(*open(bytes), key);
     std::ranges::copy(header, bytes.begin());
     return bytes;
   }
@@ -45,7 +37,7 @@ class SignatureTest : public ::testing::Test {
   // Why these bytes may not run; "" if they may.
   std::string refusal(const FileBytes& bytes) const {
     try {
-      require_signature(*opened(bytes), trusted_);
+      require_signature(*open(bytes), trusted_);
     } catch (const UserError& error) {
       return std::string(error.details().code) + " " + error.details().message;
     }
@@ -59,18 +51,18 @@ class SignatureTest : public ::testing::Test {
 TEST_F(SignatureTest, OfATrustedKeyIsAccepted) {
   const FileBytes bytes = signed_bytes(key_);
   EXPECT_EQ(refusal(bytes), "");
-  EXPECT_EQ(opened(bytes)->signature()->key, public_key_of(key_));
+  EXPECT_EQ(open(bytes)->signature()->key, public_key_of(key_));
 }
 
 TEST_F(SignatureTest, ChangesNothingButTheHeader) {
-  const FileBytes plain = written(testing::small_engine()), bytes = signed_bytes(key_);
+  const FileBytes plain = to_bytes(testing::small_engine()), bytes = signed_bytes(key_);
   EXPECT_TRUE(std::equal(plain.begin() + kHeaderBytes, plain.end(), bytes.begin() + kHeaderBytes));
-  EXPECT_EQ(opened(plain)->identity(), opened(bytes)->identity());
-  EXPECT_FALSE(opened(plain)->signature());
+  EXPECT_EQ(open(plain)->identity(), open(bytes)->identity());
+  EXPECT_FALSE(open(plain)->signature());
 }
 
 TEST_F(SignatureTest, IsRequired) {
-  EXPECT_THAT(refusal(written(testing::small_engine())), HasSubstr("INGOT-U222 the engine is not signed"));
+  EXPECT_THAT(refusal(to_bytes(testing::small_engine())), HasSubstr("INGOT-U222 the engine is not signed"));
 }
 
 TEST_F(SignatureTest, OfAnotherKeyIsRefused) {
@@ -87,8 +79,8 @@ TEST_F(SignatureTest, WithAFlippedBitIsRefused) {
 TEST_F(SignatureTest, OfAnotherEngineIsRefused) {
   EngineData other = testing::small_engine();
   other.name += "x";
-  FileBytes bytes = written(other);
-  const EngineSignature signature = *opened(signed_bytes(key_))->signature();
+  FileBytes bytes = to_bytes(other);
+  const EngineSignature signature = *open(signed_bytes(key_))->signature();
   std::ranges::copy(with_signature(Bytes(bytes).first(kHeaderBytes), signature), bytes.begin());
   EXPECT_THAT(refusal(bytes), HasSubstr("is wrong"));
 }
@@ -96,7 +88,7 @@ TEST_F(SignatureTest, OfAnotherEngineIsRefused) {
 // Sections are checked by SHA-256: here XXH3-128 is as good as right.
 TEST_F(SignatureTest, CoversEverySection) {
   const FileBytes bytes = signed_bytes(key_);
-  const auto whole = opened(bytes);
+  const auto whole = open(bytes);
   for (const SectionInfo& section : whole->sections()) {
     if (section.name != "weights" && section.name != "images") continue;
     FileBytes changed = bytes;
@@ -107,8 +99,8 @@ TEST_F(SignatureTest, CoversEverySection) {
 }
 
 TEST_F(SignatureTest, IsNotGivenToDamagedFiles) {
-  FileBytes bytes = written(testing::small_engine());
-  bytes[opened(bytes)->sections().back().offset] ^= std::byte{1};
+  FileBytes bytes = to_bytes(testing::small_engine());
+  bytes[open(bytes)->sections().back().offset] ^= std::byte{1};
   const auto file = EngineFile::open(Bytes(bytes), nullptr);
   EXPECT_THROW(signed_header(*file, key_), UserError);
 }

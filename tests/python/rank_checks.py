@@ -32,7 +32,8 @@ import torch.distributed._functional_collectives as funcol
 import uneven_checks
 from accuracy import assert_accurate
 from ingot import ranks
-from rank_models import PLAN, Function, Shard, whole_block
+from rank_models import PLAN, Shard, whole_block
+from small_models import Function
 from torch import nn
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.tensor.parallel import parallelize_module

@@ -1,25 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A transformer block, whole, divided by a plan of torch's, and by hand; and functions as modules."""
-
-from collections.abc import Callable
-from typing import Any
+"""A transformer block, whole, divided by a plan of torch's, and by hand."""
 
 import torch
 import torch.distributed as dist
 import torch.distributed._functional_collectives as funcol
 from torch import nn
 from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel
-
-
-class Function(nn.Module):
-    """A function as a module."""
-
-    def __init__(self, function: Callable[..., Any]) -> None:
-        super().__init__()
-        self.function = function
-
-    def forward(self, *args: torch.Tensor) -> Any:
-        return self.function(*args)
 
 
 class Perceptron(nn.Module):

@@ -12,19 +12,11 @@ import lacking
 import pytest
 import torch
 from lacking import negated
+from small_models import Function
 
 _Function = Callable[..., Any]
 
 _WHOLE = {"require_full_compilation": True, "check_speed": False}
-
-
-class _Model(torch.nn.Module):
-    def __init__(self, function: _Function) -> None:
-        super().__init__()
-        self.function = function
-
-    def forward(self, *args: torch.Tensor) -> Any:
-        return self.function(*args)
 
 
 def _just_in_time(function: _Function, *args: torch.Tensor) -> Callable[..., Any]:
@@ -39,7 +31,7 @@ def _just_in_time(function: _Function, *args: torch.Tensor) -> Callable[..., Any
 
 
 def _exported(function: _Function, *args: torch.Tensor) -> torch.export.ExportedProgram:
-    return torch.export.export(_Model(function), args, strict=False)
+    return torch.export.export(Function(function), args, strict=False)
 
 
 def _ahead_of_time(function: _Function, *args: torch.Tensor) -> Callable[..., Any]:
@@ -243,7 +235,7 @@ def test_symbolic_sizes(name: str) -> None:
     function = _FUNCTIONS[name]
     rows = torch.export.Dim("rows", min=1, max=64)
     program = torch.export.export(
-        _Model(function), (_sparse(6, 5),), dynamic_shapes={"args": ({0: rows},)}, strict=False
+        Function(function), (_sparse(6, 5),), dynamic_shapes={"args": ({0: rows},)}, strict=False
     )
     run = ingot.compile(program, **_WHOLE)
     for count in (1, 2, 6, 33):

@@ -9,7 +9,7 @@ from typing import Any
 import ingot
 import pytest
 import torch
-from torch import nn
+from small_models import Function
 
 aten = torch.ops.aten
 SPECIAL = torch.tensor([0.0, -0.0, 0.05, 0.15, 0.25, -0.35, 12.65, -12.85, 1e10, -1e10, 1e20, -1e20,
@@ -20,19 +20,10 @@ ZEROS = torch.arange(-6, 6, dtype=torch.int32)
 SCALE, ZERO = torch.tensor(0.1), torch.tensor([3], dtype=torch.int32)
 
 
-class Calls(nn.Module):
-    def __init__(self, function: Callable) -> None:
-        super().__init__()
-        self.function = function
-
-    def forward(self, *values: Any) -> Any:
-        return self.function(*values)
-
-
 def assert_runs_as_eager(function: Callable, *values: torch.Tensor, exact: bool = True) -> None:
     """Ahead of time and just in time, with no node in torch, which traces these operators for sizes that are known alone."""
     expected = function(*values)
-    program = torch.export.export(Calls(function), values)
+    program = torch.export.export(Function(function), values)
     torch.compiler.reset()
     options = {"require_full_compilation": True}
     just_in_time = torch.compile(function, backend="ingot", fullgraph=True, options=options)

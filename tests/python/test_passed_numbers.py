@@ -14,26 +14,17 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F  # noqa: N812
-from torch import nn
+from small_models import Function
 from torch.export import Dim
 
 FREE = Dim.DYNAMIC
 X = torch.randn(6, 8, generator=torch.Generator().manual_seed(0))
 
 
-class Calls(nn.Module):
-    def __init__(self, function: Callable) -> None:
-        super().__init__()
-        self.function = function
-
-    def forward(self, *values: Any) -> Any:
-        return self.function(*values)
-
-
 def exported(function: Callable, *values: Any, rows: Any = FREE) -> torch.export.ExportedProgram:
     """Rows and columns of tensors, and integers, are free."""
     shapes = tuple({0: rows, 1: FREE} if isinstance(value, torch.Tensor) else FREE for value in values)
-    return torch.export.export(Calls(function), values, dynamic_shapes={"values": shapes})
+    return torch.export.export(Function(function), values, dynamic_shapes={"args": shapes})
 
 
 @pytest.fixture(params=["program", "file"])
@@ -123,7 +114,7 @@ def test_integers_that_are_sizes(name: str, build: Callable[..., ingot.Engine]) 
 def test_a_condition_names_the_argument(build: Callable[..., ingot.Engine]) -> None:
     engine = build(lambda x, k: x[:, :k] * 2, X, 3)
     for k in (-1, 9):
-        with pytest.raises(ingot.UserError, match=r"INGOT-U312.*values_1 is -?\d") as raised:
+        with pytest.raises(ingot.UserError, match=r"INGOT-U312.*args_1 is -?\d") as raised:
             engine(X, k)
         assert "s" + "66" not in str(raised.value)
     assert_same(engine(X, 2), X[:, :2] * 2)
