@@ -18,7 +18,6 @@ namespace ingot::core {
 namespace {
 
 using Kind = DeviceCollective::Kind;
-using Reduction = DeviceCollective::Reduction;
 using routines::require_fit;
 
 constexpr std::array<std::pair<std::string_view, Kind>, 5> kKinds = {
