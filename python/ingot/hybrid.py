@@ -13,6 +13,7 @@ from ingot import _core, carried_sizes, devices, one_program, ranks, refusals
 from ingot.capture import Capture, Input, Output, target_name
 from ingot.conditions import Conditions
 from ingot.errors import InternalError, UnsupportedError
+from ingot.gaps import shows_gaps
 from ingot.guards import Guards
 from ingot.kinds import OutputRole
 from ingot.notices import require_used_choices, warn_of_entries_without_node
@@ -147,6 +148,8 @@ def _reason_of_place(node: Node) -> str:
     """Why torch runs a node that an engine could run."""
     if is_number(node) or asserts_number(node):
         return "computes a number between tensors"
+    if shows_gaps(node):
+        return "another call in torch reads its result, which has gaps in memory"
     return "its partition has fewer nodes than min_block_size"
 
 

@@ -12,6 +12,7 @@ from torch.fx import Graph, GraphModule, Node
 from torch.fx.passes.split_module import split_module
 
 from ingot.capture import target_name
+from ingot.gaps import GapsInTorch
 from ingot.rank_numbers import consumer_of, copy_to_users, is_rank_number
 from ingot.settings import Settings
 from ingot.views import keeps_order
@@ -77,11 +78,14 @@ def lift_numbers(module: GraphModule) -> None:
             known.append(node)
 
 
+_Runs = list[tuple[Place, list[Node]]]
+
+
 def partition(module: GraphModule, refused: Iterable[Node], settings: Settings) -> list[Part]:
     """All calls of the graph, in execution order."""
     copy_to_users(module)
     calls = [node for node in module.graph.nodes if node.op == "call_function"]
-    runs: list[tuple[Place, list[Node]]] = []
+    runs: _Runs = []
     for node in calls:
         caller = consumer_of(node) if is_rank_number(node) else node
         in_torch = caller in refused or is_number(caller) or asserts_number(caller) or caller.op == "output"
@@ -91,13 +95,29 @@ def partition(module: GraphModule, refused: Iterable[Node], settings: Settings) 
         if target_name(node.target) == "_operator.getitem" and runs:
             place = runs[-1][0]  # stays with the call whose result it uses
         _append(runs, place, [node])
-    merged: list[tuple[Place, list[Node]]] = []
+    merged: _Runs = []
     for place, nodes in runs:
         _append(merged, place if len(nodes) >= max(1, settings.min_block_size) else Place.TORCH, nodes)
-    return [Part(place, tuple(nodes)) for place, nodes in merged]
+    return [Part(place, tuple(nodes)) for place, nodes in _with_gaps_in_torch(module, merged)]
 
 
-def _append(runs: list[tuple[Place, list[Node]]], place: Place, nodes: list[Node]) -> None:
+def _with_gaps_in_torch(module: GraphModule, runs: _Runs) -> _Runs:
+    gaps = GapsInTorch(module, [node for place, nodes in runs if place is Place.ENGINE for node in nodes])
+    added: dict[Node, list[Node]] = {}
+    for place, nodes in runs:
+        gaps.begin_part()
+        if place is Place.TORCH:
+            added |= {node: gaps.add_copies(node) for node in nodes}
+    unread = gaps.erase_unread()
+    found: _Runs = []
+    for place, nodes in runs:
+        for node in nodes:
+            if node not in unread:
+                _append(found, place, [*added.get(node, []), node])
+    return found
+
+
+def _append(runs: _Runs, place: Place, nodes: list[Node]) -> None:
     if not runs or runs[-1][0] is not place:
         runs.append((place, []))
     runs[-1][1].extend(nodes)

@@ -13,7 +13,8 @@ from ingot.capture import target_name
 
 
 def take_views(module: GraphModule, mutations: dict[Node, Node]) -> GraphModule | None:
-    """Takes inputs, views of inputs, and views of memory that is returned more than once, out of what the graph returns.
+    """Takes inputs, views of inputs, views of memory that is returned more than once, and views with gaps, out of what the graph
+    returns.
 
     What they view is returned in their place. The result makes the outputs out of all inputs, as they are after the call, and
     what the graph now returns. `mutations`: new values of inputs, which are the last outputs and stay. None: there are no such.
@@ -52,6 +53,18 @@ def viewed_by(node: object) -> Node | None:
 
 def storage_order(example: object) -> list[int] | None:
     """The dims of a tensor from the slowest in memory to the fastest; None if they are in order, or have gaps."""
+    order = _dense_order(example)
+    return None if order is None or order == sorted(order) else order
+
+
+def has_gaps(example: object) -> bool:
+    """Whether the elements of a tensor are dense in no order of its dims: they have others between them, or share memory."""
+    is_strided = isinstance(example, torch.Tensor) and example.layout is torch.strided
+    return is_strided and 0 not in example.shape and _dense_order(example) is None
+
+
+def _dense_order(example: object) -> list[int] | None:
+    """The dims of a tensor from the slowest in memory to the fastest; None if they have gaps."""
     if not isinstance(example, torch.Tensor) or example.layout is not torch.strided:
         return None
     sizes = [compat.size_seen(size) for size in example.shape]
@@ -62,7 +75,7 @@ def storage_order(example: object) -> list[int] | None:
         if sizes[dim] != 1 and strides[dim] != expected:
             return None
         expected *= sizes[dim]
-    return None if order == sorted(order) else order
+    return order
 
 
 def in_storage_order(tensor: torch.Tensor, order: Sequence[int]) -> torch.Tensor:
@@ -125,9 +138,25 @@ def _root(node: Node, shown: dict[Node, Node]) -> Node:
 
 
 def _anchors(users: Sequence[object], shown: dict[Node, Node]) -> set[Node]:
-    """The values whose memory the caller sees more than once."""
-    roots = [_root(value, shown) for value in users if isinstance(value, Node)]
-    return {root for root in roots if root in shown or roots.count(root) > 1}
+    """The values whose memory the caller sees more than once, or with gaps."""
+    values = [value for value in users if isinstance(value, Node)]
+    roots = [_root(value, shown) for value in values]
+    several = {root for root in roots if root in shown or roots.count(root) > 1}
+    alone = {value for value, root in zip(values, roots, strict=True) if root not in several}
+    bases = {_dense_base(value) for value in alone} - alone
+    return several | {base for base in bases if not has_gaps(base.meta.get("val"))}
+
+
+def _dense_base(node: Node) -> Node:
+    """The nearest value without gaps that a node is a view of; the root if it has gaps itself."""
+    base = viewed_by(node)
+    return node if base is None or not has_gaps(node.meta.get("val")) else _dense_base(base)
+
+
+def _shows(node: Node, anchors: set[Node]) -> bool:
+    """Whether a node is a view of one of them."""
+    base = viewed_by(node)
+    return base is not None and (base in anchors or _shows(base, anchors))
 
 
 class _Tail:
@@ -139,7 +168,6 @@ class _Tail:
         self.has_views = False
         self._made = {node: self.graph.placeholder(node.name) for node in placeholders}
         self._made |= {value: self._made[given] for value, given in shown.items()}
-        self._shown = shown
         self._last = next(iter(reversed(self.graph.nodes)), None)
 
     def make(self, value: object, anchors: set[Node]) -> object:
@@ -147,11 +175,7 @@ class _Tail:
         if not isinstance(value, Node):
             return value
         self.has_views |= value in self._made
-        if (
-            viewed_by(value) is not None
-            and _root(value, self._shown) in anchors
-            and self._can_copy(value, anchors)
-        ):
+        if _shows(value, anchors) and self._can_copy(value, anchors):
             self.has_views = True
             return self._copy(value, anchors)
         return self._take(value)
