@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from torch.fx import GraphModule, Node
 
 from ingot.capture import target_name
-from ingot.rank_numbers import is_rank_number
+from ingot.part_numbers import is_rank_number
 from ingot.views import has_gaps
 
 # Calls that read the sizes or the values of a tensor, and not its strides.

@@ -13,7 +13,7 @@ from torch.fx.passes.split_module import split_module
 
 from ingot.capture import target_name
 from ingot.gaps import GapsInTorch
-from ingot.rank_numbers import consumer_of, copy_to_users, is_rank_number
+from ingot.part_numbers import consumer_of, copy_to_users, is_rank_number
 from ingot.settings import Settings
 from ingot.views import keeps_order
 

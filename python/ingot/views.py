@@ -60,7 +60,8 @@ def storage_order(example: object) -> list[int] | None:
 def has_gaps(example: object) -> bool:
     """Whether the elements of a tensor are dense in no order of its dims: they have others between them, or share memory."""
     is_strided = isinstance(example, torch.Tensor) and example.layout is torch.strided
-    return is_strided and 0 not in example.shape and _dense_order(example) is None
+    is_empty = is_strided and 0 in map(compat.size_seen, example.shape)
+    return is_strided and not is_empty and _dense_order(example) is None
 
 
 def _dense_order(example: object) -> list[int] | None:
