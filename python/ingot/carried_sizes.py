@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Integers that an engine does not find among the sizes of its tensors: an empty tensor of that size carries each to it."""
+"""Integers that an engine does not find among the sizes of its tensors: an empty tensor of that size carries each to it, or a
+tensor that holds it, if it may be negative."""
 
 from __future__ import annotations
 
@@ -60,8 +61,8 @@ def carry(whole: GraphModule, call: PartCall) -> None:
     missing = _used(call.graph) - _bound(call.graph)
     if not missing:
         return
-    known = _known_before(whole, call.node)
     placeholders = _placeholders(call.graph)
+    known = _known_before(whole, call.node) | _passed(call)
     for symbol in sorted(missing & known.keys()):
         carrier = _carrier(whole, symbol, known[symbol], call.graph)
         with (
@@ -71,8 +72,16 @@ def carry(whole: GraphModule, call: PartCall) -> None:
         ):
             placeholders.append(call.graph.graph.placeholder(carrier.name))
         placeholders[-1].meta["val"] = carrier.meta["val"]
+        if not _is_size(known[symbol]):
+            _read_number(call.graph, placeholders[-1], known[symbol])
         call.node.args = (*call.node.args, carrier)
     call.graph.recompile()
+
+
+def _read_number(reader: GraphModule, carrier: Node, number: Node) -> None:
+    with reader.graph.inserting_after(carrier):
+        node = reader.graph.call_function(torch.ops.aten._local_scalar_dense.default, (carrier,))
+    node.meta["val"] = number.meta["val"]
 
 
 def _placeholders(module: GraphModule) -> list[Node]:
@@ -137,9 +146,19 @@ def _known_before(whole: GraphModule, call: Node) -> dict[str, Node]:
     for node in whole.graph.nodes:
         if node is call:
             break
-        if (name := _symbol_of(node)) and _is_size(node):
+        if (name := _symbol_of(node)) and (_is_size(node) or node.op != "placeholder"):
             known.setdefault(name, node)
     return known
+
+
+def _passed(call: PartCall) -> dict[str, Node]:
+    """The integers that other parts compute and pass to this one."""
+    passed: dict[str, Node] = {}
+    for placeholder, argument in zip(_placeholders(call.graph), call.node.args, strict=True):
+        if isinstance(argument, Node) and argument.op != "placeholder" and (name := _symbol_of(placeholder)):
+            argument.meta["val"] = placeholder.meta["val"]
+            passed[name] = argument
+    return passed
 
 
 def _fake_mode(*modules: GraphModule) -> Any:
@@ -153,12 +172,16 @@ def _carrier(whole: GraphModule, symbol: str, number: Node, reader: GraphModule)
         if node.meta.get(_CARRIES) == symbol:
             return node
     after = _placeholders(whole)[-1] if number.op == "placeholder" else number
+    value, is_size = number.meta["val"], _is_size(number)
     with whole.graph.inserting_after(after):
-        node = whole.graph.call_function(
-            torch.ops.aten.empty.memory_format, ([number, 0],), {"dtype": torch.float32}
-        )
-    size = number.meta["val"]
-    with compat.without_guards(size.node.shape_env), _fake_mode(whole, reader):
-        node.meta["val"] = torch.empty((size, 0), dtype=torch.float32)
+        if is_size:
+            arguments, dtype = ([number, 0],), torch.float32
+            node = whole.graph.call_function(torch.ops.aten.empty.memory_format, arguments, {"dtype": dtype})
+        else:
+            node = whole.graph.call_function(
+                torch.ops.aten.scalar_tensor.default, (number,), {"dtype": torch.int64}
+            )
+    with compat.without_guards(value.node.shape_env), _fake_mode(whole, reader):
+        node.meta["val"] = torch.empty((value, 0) if is_size else (), **node.kwargs)
     node.meta[_CARRIES] = symbol
     return node

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from torch.fx import GraphModule, Node
 
 from ingot.capture import target_name
-from ingot.part_numbers import is_rank_number
+from ingot.part_numbers import is_part_number
 from ingot.views import has_gaps
 
 # Calls that read the sizes or the values of a tensor, and not its strides.
@@ -65,7 +65,7 @@ class GapsInTorch:
 
     def _copy(self, value: Node) -> Node:
         example = value.meta.get("val")
-        is_copied = isinstance(example, (tuple, list)) or has_gaps(example) or is_rank_number(value)
+        is_copied = isinstance(example, (tuple, list)) or has_gaps(example) or is_part_number(value)
         if value not in self._in_engines or not is_copied:
             return value
         if value not in self._copies:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers that follow from the rank alone: each part of a graph computes those that it needs, so that engines know them too."""
+"""Numbers that each part of a graph computes for itself, so that engines know them too: those that follow from the rank alone, and
+from integers that calls find in tensors (`item()`)."""
 
 from __future__ import annotations
 
@@ -7,6 +8,7 @@ import torch
 from torch.fx import GraphModule, Node
 
 from ingot import rank_operators  # noqa: F401
+from ingot.capture import target_name
 
 
 def is_rank_number(node: Node) -> bool:
@@ -21,9 +23,35 @@ def is_rank_number(node: Node) -> bool:
     return bool(sources) and all(is_rank_number(source) for source in sources)
 
 
+def is_found_number(node: Node) -> bool:
+    """Whether it is computed from `item()` of integers, and other numbers."""
+    return _is_sum(node) and any(
+        _is_item(source) or is_found_number(source) for source in node.all_input_nodes
+    )
+
+
+def is_part_number(node: Node) -> bool:
+    return is_rank_number(node) or is_found_number(node)
+
+
+def _is_sum(node: Node) -> bool:
+    numbers = (torch.SymInt, torch.SymFloat)
+    return (
+        node.op == "call_function"
+        and isinstance(node.meta.get("val"), torch.SymInt)
+        and target_name(node.target).startswith(("_operator.", "torch.sym_"))
+        and all(isinstance(source.meta.get("val"), numbers) for source in node.all_input_nodes)
+    )
+
+
+def _is_item(node: Node) -> bool:
+    items = (torch.ops.aten._local_scalar_dense.default, torch.ops.aten.item.default)
+    return node.target in items and isinstance(node.meta.get("val"), torch.SymInt)
+
+
 def consumer_of(node: Node) -> Node:
     """The call that a number was copied for."""
-    while is_rank_number(node):
+    while is_part_number(node):
         (node,) = node.users
     return node
 
@@ -31,18 +59,18 @@ def consumer_of(node: Node) -> Node:
 def copy_to_users(module: GraphModule) -> None:
     """Gives each call that reads such numbers its own, right before it: they are in the same part then."""
     for node in list(module.graph.nodes):
-        if is_rank_number(node):
+        if is_part_number(node):
             continue
         with module.graph.inserting_before(node):
-            for number in filter(is_rank_number, node.all_input_nodes):
+            for number in filter(is_part_number, node.all_input_nodes):
                 node.replace_input_with(number, _copied(module, number))
     for node in reversed(list(module.graph.nodes)):
-        if is_rank_number(node) and not node.users:
+        if is_part_number(node) and not node.users:
             module.graph.erase_node(node)
 
 
 def _copied(module: GraphModule, number: Node) -> Node:
     """A copy whose numbers have no other user."""
-    if not is_rank_number(number):
+    if not is_part_number(number):
         return number  # a weight
     return module.graph.node_copy(number, lambda source: _copied(module, source))

@@ -13,7 +13,7 @@ from torch.fx.passes.split_module import split_module
 
 from ingot.capture import target_name
 from ingot.gaps import GapsInTorch
-from ingot.part_numbers import consumer_of, copy_to_users, is_rank_number
+from ingot.part_numbers import consumer_of, copy_to_users, is_part_number
 from ingot.settings import Settings
 from ingot.views import keeps_order
 
@@ -87,7 +87,7 @@ def partition(module: GraphModule, refused: Iterable[Node], settings: Settings) 
     calls = [node for node in module.graph.nodes if node.op == "call_function"]
     runs: _Runs = []
     for node in calls:
-        caller = consumer_of(node) if is_rank_number(node) else node
+        caller = consumer_of(node) if is_part_number(node) else node
         in_torch = caller in refused or is_number(caller) or asserts_number(caller) or caller.op == "output"
         place = Place.TORCH if in_torch else Place.ENGINE
         if keeps_order(node):

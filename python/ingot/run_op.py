@@ -15,6 +15,7 @@ import functools
 import io
 import json
 import operator
+import re
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -106,8 +107,16 @@ def _run_fake(inputs: list[torch.Tensor], engine: torch.Tensor, meta: str) -> li
         for size, dim in zip(tensor.shape, dims, strict=True):
             if dim.isidentifier():
                 sizes.setdefault(dim, size)
-    for dim, (low, high) in known.get("found", {}).items():
-        sizes[dim] = torch.library.get_ctx().new_dynamic_size(min=low, max=None if high == LARGEST else high)
+    found = known.get("found", {})
+    for dim, (low, high) in found.items():
+        if low >= 0:
+            sizes[dim] = torch.library.get_ctx().new_dynamic_size(
+                min=low, max=None if high == LARGEST else high
+            )
+    of_any_sign = [dim for dim, (low, _) in found.items() if low < 0]
+    for dim in dict.fromkeys(dim for _, dims in known["outputs"] for dim in dims):
+        if any(re.search(rf"\b{re.escape(symbol)}\b", dim) for symbol in of_any_sign):
+            sizes[dim] = torch.library.get_ctx().new_dynamic_size()  # torch makes no number of any sign here
     outputs = []
     for dtype, dims in known["outputs"]:
         shape = [sizes[dim] if dim in sizes else evaluate_dim(dim, sizes) for dim in dims]

@@ -10,6 +10,7 @@
 #include "importers/aten/converters/call.h"
 #include "importers/aten/converters/complex.h"
 #include "importers/aten/converters/converters.h"
+#include "importers/aten/converters/data_sizes.h"
 #include "importers/aten/converters/parts.h"
 #include "importers/aten/converters/random_source.h"
 #include "importers/aten/importer.h"
@@ -67,7 +68,6 @@ OwnedView as_pairs(OwnedView value) {
   return value;
 }
 
-constexpr int64_t kMostCounted = int64_t{1} << 40;  // more do not fit in memory
 constexpr const char* kRandomState = "random numbers";
 Tensor seed_and_run(int64_t seed, int64_t run) {
   Tensor tensor = make_tensor(DType::kI64, {2});
@@ -177,8 +177,8 @@ class ProgramImport {
     refuse_sizes_by_numbers(unbound);
     for (const auto& [input, number, integer] : passed_) {
       if (integer.is_symbol() && unbound.erase(integer.symbol_name()) > 0) {
-        const Dim limit = is_size(integer) ? kMostCounted : INT64_MAX;
-        result_.graph.symbols[integer.symbol_name()].upper_bound = limit;
+        const std::string& symbol = integer.symbol_name();
+        result_.graph.symbols[symbol].upper_bound = largest_number(importer_, symbol);
         result_.graph.call(ops::bind_size, {number}, ops::DataSize{integer});
       } else {
         core::Value* expected = size_scalar(result_.graph, integer, DType::kI64);
@@ -203,15 +203,6 @@ class ProgramImport {
         }
       }
     }
-  }
-
-  // Memory is planned for the largest value of what is in a shape.
-  bool is_size(const Dim& symbol) const {
-    const auto has = [&](const Dim& dim) {
-      return std::ranges::count(dim.symbols(), symbol.symbol_name()) > 0;
-    };
-    return std::ranges::any_of(
-        source_.values, [&](const Value& value) { return std::ranges::any_of(value.tensor.shape, has); });
   }
 
   core::Value* add_argument(const std::string& name, const TensorMeta& meta) {

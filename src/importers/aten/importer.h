@@ -10,6 +10,7 @@
 #include "importers/aten/converters/call.h"
 #include "importers/aten/converters/converters.h"
 #include "importers/aten/program/aten_graph.h"
+#include "importers/aten/program/size_symbols.h"
 #include "importers/aten/schema/aliases.h"
 #include "types/size_check.h"
 
@@ -42,6 +43,9 @@ class Importer final : public Scope {
   std::optional<double> number(ValueId id) override;
   core::Value* real_of_sizes(ValueId id) override;
   void give(ValueId id, ImportedValue result) override;
+  bool decides_sizes(const std::string& symbol) const override {
+    return aten::decides_sizes(source_, symbol);
+  }
   RandomSource* random() override { return random_; }
   // Without it, and in branches and loops, random numbers are torch's.
   void draw_from(RandomSource* source) { random_ = source; }

@@ -83,9 +83,9 @@ void add_own_symbols(const Graph& graph, const Node& node, const SymbolTable& sy
     for (const Dim& dim : value.tensor.shape) {
       if (dim.is_symbol()) bound.insert(dim.symbol_name());
     }
-    if (!value.integer || !value.integer->is_symbol()) continue;  // of a number that is not a size
-    const auto symbol = symbols.find(value.integer->symbol_name());
-    if (symbol != symbols.end() && symbol->second.range.min >= 0) bound.insert(symbol->first);
+    const bool is_number = value.integer && value.integer->is_symbol();
+    if (is_number && symbols.contains(value.integer->symbol_name()))
+      bound.insert(value.integer->symbol_name());
   }
 }
 

@@ -36,6 +36,8 @@ class Scope {
   virtual core::Value* real_of_sizes(
       ValueId id) = 0;  // of a SymFloat: f64 without dims; null if it is not one
   virtual void give(ValueId id, ImportedValue result) = 0;
+  // Whether a size of a tensor depends on the symbol.
+  virtual bool decides_sizes(const std::string& symbol) const = 0;
   virtual RandomSource* random() { return nullptr; }  // null: random numbers are torch's
   // Ids from here on are free for values of a scope inside of this one, while that lives.
   virtual ValueId first_free_id() const { return ValueId{1} << 31; }

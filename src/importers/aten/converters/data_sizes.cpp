@@ -251,7 +251,7 @@ void bool_item(Call& call, core::Value* x) {
   give_answer(call, compare(Predicate::Kind::kEqual, size, 1));
 }
 
-// A number in a tensor as a size, or as a float. Integers that may be negative stay unknown.
+// A number in a tensor as an integer, which may be a size, or as a float.
 void item(Call& call) {
   core::Value* x = call.tensor("self");
   const auto& outputs = call.node().outputs;
@@ -266,11 +266,9 @@ void item(Call& call) {
   if (!recorded) return;
   call.require(element_count(x->type) == Dim(1), "a number from a tensor of several elements");
   core::Value* number = converted(call.graph(), reshaped(call, x, {}), DType::kI64);
-  if (recorded->is_symbol()) {
-    const auto symbol = call.graph().symbols.find(recorded->symbol_name());
-    if (symbol == call.graph().symbols.end() || symbol->second.range.min < 0) return;
-  }
-  call.give(bind_count(call, number, *recorded, kMostFound).size);
+  if (recorded->is_symbol() && !call.graph().symbols.contains(recorded->symbol_name())) return;
+  const Dim limit = recorded->is_symbol() ? largest_number(call.scope(), recorded->symbol_name()) : INT64_MAX;
+  call.give(bind_count(call, number, *recorded, limit).size);
 }
 
 // One of two sizes, neither of them negative.
@@ -336,13 +334,19 @@ constexpr Converter kDataSizesConverters[] = {
 
 }  // namespace
 
+Dim largest_number(const Scope& scope, const std::string& symbol) {
+  return scope.decides_sizes(symbol) ? kMostFound : INT64_MAX;
+}
+
 DataCount bind_count(Call& call, core::Value* count, const Dim& recorded, const Dim& limit) {
   core::Graph& graph = call.graph();
   if (recorded.is_symbol() && !is_known(graph, recorded.symbol_name())) {
     SymbolInfo& symbol = graph.symbols[recorded.symbol_name()];
     // What torch knows of the size is what the program asserts of it: a run has to check that.
-    const DimRange asserted = std::exchange(symbol, {.range = {}, .typical = {}, .upper_bound = limit}).range;
-    if (asserted.min > 0) ops::add_check(graph, CheckKind::kAssertion, at_most(asserted.min, recorded));
+    const DimRange asserted = symbol.range;
+    symbol = {.range = {.min = asserted.min < 0 ? INT64_MIN : 0}, .typical = {}, .upper_bound = limit};
+    const bool has_lower_end = asserted.min > 0 || (asserted.min < 0 && asserted.min > -INT64_MAX);
+    if (has_lower_end) ops::add_check(graph, CheckKind::kAssertion, at_most(asserted.min, recorded));
     if (asserted.max < INT64_MAX)
       ops::add_check(graph, CheckKind::kAssertion, at_most(recorded, asserted.max));
     return {emit(call, ops::bind_size, {count}, ops::DataSize{recorded}), recorded};

@@ -2,6 +2,8 @@
 // Sizes that follow from data.
 #pragma once
 
+#include <string>
+
 #include "importers/aten/converters/call.h"
 
 namespace ingot::core::aten {
@@ -11,6 +13,9 @@ struct DataCount {
   core::Value* count;  // i64 scalar
   Dim size;
 };
+
+// The largest value of an integer of a run: memory is planned for that of a size.
+Dim largest_number(const Scope& scope, const std::string& symbol);
 
 // Makes `count`, at most `limit`, the value of the size that the program records as `recorded`: of its
 // symbol, or asserts that it is that size, if that is known otherwise.

@@ -27,6 +27,7 @@ class InnerScope final : public Scope {
   std::optional<double> number(ValueId id) override;
   core::Value* real_of_sizes(ValueId id) override;
   void give(ValueId id, ImportedValue result) override;
+  bool decides_sizes(const std::string& symbol) const override { return outer_.decides_sizes(symbol); }
   RandomSource* random() override { return outer_.random(); }
   ValueId first_free_id() const override { return first_ + static_cast<ValueId>(own_.size()); }
 
