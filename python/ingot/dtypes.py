@@ -6,16 +6,20 @@ An export with inputs of a wrong dtype therefore succeeds, and such calls would 
 
 from __future__ import annotations
 
+import inspect
 import math
+import traceback
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx import Graph, Node
 from torch.fx.node import map_arg
+from torch.utils import _pytree
 
 from ingot.errors import UserError, first_line
-from ingot.source import line_of
+from ingot.source import innermost, line_of
 
 _MOST_ELEMENTS = 1 << 24  # of an operand that gets memory, which calls that write into it need
 
@@ -94,14 +98,82 @@ def _refusal(graph: Graph, users: Collection[str], node: Node, cause: str) -> Us
                 before.add(source)
                 todo.append(source)
     inputs = [
-        f"{each.name} is {str(each.meta['val'].dtype).removeprefix('torch.')}"
+        (each.name, each.meta["val"].dtype)
         for each in graph.nodes
         if each in before and each.name in users and isinstance(each.meta.get("val"), torch.Tensor)
     ]
+    return _wrong_dtypes(inputs, cause, node.name, line_of(node))
+
+
+def _wrong_dtypes(inputs: Sequence[tuple[str, torch.dtype]], cause: str, node: str, source: str) -> UserError:
+    texts = [f"{name} is {str(dtype).removeprefix('torch.')}" for name, dtype in inputs]
     return UserError(
-        f"the model cannot run on inputs of these dtypes ({', '.join(inputs)}): {cause}",
+        f"the model cannot run on inputs of these dtypes ({', '.join(texts)}): {cause}",
         code="INGOT-U020",
-        node=node.name,
-        source=line_of(node),
+        node=node,
+        source=source,
         advice="pass inputs of the dtypes that the model takes; ingot.Input(shape, dtype=...) says which",
     )
+
+
+_MOST_INPUTS = 8  # that are tried one by one
+
+
+def refusal_by_dtypes(model: torch.nn.Module, args: tuple, kwargs: dict[str, Any]) -> UserError | None:
+    """The error about a model that torch could not trace, if it cannot run on inputs of these dtypes, but on ones of others."""
+    leaves, structure = _pytree.tree_flatten((args, kwargs))
+    dtypes = [leaf.dtype if isinstance(leaf, torch.Tensor) else None for leaf in leaves]
+    error = _failure_of_model(model, leaves, structure, dtypes)
+    if error is None:
+        return None
+    others = _other_dtypes(model, dtypes)
+    if all(_failure_of_model(model, leaves, structure, other) is not None for other in others):
+        return None
+    bound = inspect.signature(model.forward).bind(*args, **kwargs).arguments
+    inputs = [
+        (name, leaf.dtype)
+        for name, value in bound.items()
+        for leaf in _pytree.tree_leaves(value)
+        if isinstance(leaf, torch.Tensor)
+    ]
+    return _wrong_dtypes(inputs, first_line(error), *_position(model, error))
+
+
+_Dtypes = Sequence["torch.dtype | None"]
+
+
+def _other_dtypes(model: torch.nn.Module, dtypes: _Dtypes) -> Iterator[_Dtypes]:
+    floats = (value.dtype for value in model.state_dict().values() if value.is_floating_point())
+    for other in (next(floats, torch.float32), torch.int64):
+        yield [dtype and other for dtype in dtypes]
+        yield [other if dtype is not None and dtype.is_floating_point else dtype for dtype in dtypes]
+        for position in range(min(len(dtypes), _MOST_INPUTS)):
+            yield [dtype and other if k == position else dtype for k, dtype in enumerate(dtypes)]
+
+
+def _failure_of_model(
+    model: torch.nn.Module, leaves: Sequence[Any], structure: _pytree.TreeSpec, dtypes: _Dtypes
+) -> Exception | None:
+    """What a call raises on tensors without values; None if it runs."""
+    with FakeTensorMode(allow_non_fake_inputs=True), torch.no_grad():
+        given = [
+            leaf if dtype is None else torch.empty_like(leaf, dtype=dtype)
+            for leaf, dtype in zip(leaves, dtypes, strict=True)
+        ]
+        args, kwargs = _pytree.tree_unflatten(given, structure)
+        try:
+            model(*args, **kwargs)
+        except Exception as error:  # whatever the model or torch raises
+            return error
+    return None
+
+
+def _position(model: torch.nn.Module, error: Exception) -> tuple[str, str]:
+    """The path of the innermost module of the model that an error passed through, and the line."""
+    names = {id(module): name for name, module in model.named_modules()}
+    path, last = "", 0
+    for k, (frame, _) in enumerate(traceback.walk_tb(error.__traceback__)):
+        of_module = frame.f_locals.get("self")
+        if id(of_module) in names:
+            path, last = names[id(of_module)], k
+    return path, innermost(traceback.format_tb(error.__traceback__)[1 : last + 1])

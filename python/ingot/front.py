@@ -12,8 +12,9 @@ import torch
 from torch.utils import _pytree
 
 from ingot import compat, composites, dynamo
+from ingot.dtypes import refusal_by_dtypes
 from ingot.durations import seconds
-from ingot.errors import UserError
+from ingot.errors import Error, UserError
 from ingot.fitting import bind, check_annotated, given_inputs, has_tensor, no_tensor
 from ingot.fronts import FRONTS
 from ingot.inputs import dynamic_shapes, examples, narrowed, place
@@ -98,6 +99,10 @@ def export(
         with compat.tracing(), composites.traced_least_squares(), torch.no_grad():
             program = exported(model, example_args, example_kwargs, shapes if is_dynamic else None)
     except Exception as error:
+        if not isinstance(error, Error) and (
+            refusal := refusal_by_dtypes(model, example_args, example_kwargs)
+        ):
+            raise refusal from error
         if not bound or has_tensor(bound):
             error.add_note(_NOT_EXPORTED)
             raise

@@ -18,6 +18,7 @@ from ingot.capture import Input
 from ingot.durations import seconds
 from ingot.engine import Engine
 from ingot.errors import NoEngineError, UserError
+from ingot.fixed_module import FixedModule
 from ingot.gate import Gate
 from ingot.hybrid import Compiled
 from ingot.kinds import InputRole
@@ -57,7 +58,7 @@ def positional_names(program: ExportedProgram, count: int) -> list[str]:
     return names if len(names) == count else [f"argument_{position}" for position in range(count)]
 
 
-class CompiledModule(torch.nn.Module):
+class CompiledModule(FixedModule):
     """A compiled program: one engine, or engines with torch parts between them.
 
     Call it with the model's own arguments, positional or by keyword; it returns the model's own structure. `report` says what

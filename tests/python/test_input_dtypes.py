@@ -25,10 +25,23 @@ class Call(nn.Module):
         return self.function(x, *self.weights)
 
 
+class _Recurrent(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.lstm = nn.LSTM(8, 5, batch_first=True)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.lstm(x)[0]
+
+
 MODELS = {
     "linear": (nn.Linear(8, 4), (2, 8)),
     "matmul": (Call(torch.matmul, torch.randn(8, 3)), (2, 8)),
     "mv": (Call(torch.mv, torch.randn(8)), (2, 8)),
+    "convolution": (nn.Conv2d(3, 4, 3), (1, 3, 8, 8)),
+    "convolution without bias": (nn.Sequential(nn.Conv1d(3, 4, 3, bias=False), nn.ReLU()), (1, 3, 8)),
+    "lstm": (_Recurrent(), (2, 4, 8)),
+    "embedding": (Call(lambda x, table: nn.functional.embedding(x.abs(), table), torch.randn(99, 4)), (2, 4)),
     "transposed convolution": (nn.ConvTranspose2d(3, 4, 3), (1, 3, 8, 8)),
     "encoder": (nn.TransformerEncoderLayer(8, 2, 16, batch_first=True), (1, 4, 8)),
     "softmax": (nn.Softmax(-1), (2, 8)),
@@ -74,7 +87,7 @@ MODELS = {
 def runs(model: nn.Module, x: torch.Tensor) -> bool:
     try:
         model(x)
-    except (RuntimeError, TypeError, NotImplementedError):
+    except (RuntimeError, TypeError, ValueError, NotImplementedError):
         return False
     return True
 
@@ -93,9 +106,7 @@ def test_a_build_takes_the_dtypes_that_eager_takes(name: str, dtype: torch.dtype
     for build in (lambda: ingot.compile(model, inputs=[x]),
                   lambda: ingot.compile(model, inputs=[ingot.Input(shape, dtype=dtype)]),
                   lambda: ingot.compile(model, inputs=[x], require_full_compilation=True)):  # fmt: skip
-        with pytest.raises(
-            (ingot.UserError, RuntimeError, NotImplementedError)
-        ):  # torch's, where its trace already fails
+        with pytest.raises(ingot.UserError):
             build()
 
 
@@ -106,6 +117,70 @@ def test_the_refusal_names_the_input() -> None:
         ingot.compile(nn.Linear(8, 4).eval(), inputs=[torch.randn(2, 8).double()])
     assert error.value.code == "INGOT-U020"
     assert error.value.node == "linear"
+
+
+class _Nested(nn.Module):
+    def __init__(self, inner: nn.Module) -> None:
+        super().__init__()
+        self.layers = nn.ModuleDict({"inner": inner})
+
+    def forward(self, count: int, pair: tuple[torch.Tensor, torch.Tensor]) -> torch.Tensor:
+        return self.layers["inner"](pair[0] * count) + pair[1].sum()
+
+
+def test_a_refusal_of_torchs_trace_names_input_module_and_line() -> None:
+    """Torch's trace fails before there is a graph with nodes."""
+    model = _Nested(nn.Sequential(nn.ReLU(), nn.Conv1d(3, 4, 3))).eval()
+    with pytest.raises(ingot.UserError, match=r"pair is float16, pair is int64\): Input type") as error:
+        ingot.compile(model, inputs=[2, (torch.randn(1, 3, 8).half(), torch.arange(3))])
+    assert error.value.code == "INGOT-U020"
+    assert error.value.node == "layers.inner.1"
+    assert "test_input_dtypes.py" in error.value.source
+
+
+def test_errors_of_other_causes_are_torchs() -> None:
+    def function(x: torch.Tensor) -> torch.Tensor:
+        return x.reshape(3, 7)
+
+    for dtype in (torch.float16, torch.float32):
+        with pytest.raises(RuntimeError, match="shape") as error:
+            ingot.compile(Call(function), inputs=[torch.randn(4, 4).to(dtype)])
+        assert not isinstance(error.value, ingot.Error)
+
+
+class _Holder(nn.Module):
+    def __init__(self, inner: nn.Module) -> None:
+        super().__init__()
+        self.inner, self.outer = inner, nn.Linear(4, 4)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.outer(self.inner(x))
+
+
+CONVERSIONS = {
+    "half": lambda module: module.half(),
+    "double": lambda module: module.double(),
+    "to bf16": lambda module: module.to(torch.bfloat16),
+    "to meta": lambda module: module.to("meta"),
+    "like": lambda module: module.to(torch.empty(0, dtype=torch.float64)),
+    "type": lambda module: module.type(torch.float16),
+}
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("in_parts", [False, True])
+@pytest.mark.parametrize("name", CONVERSIONS)
+def test_compiled_modules_cannot_be_converted(name: str, in_parts: bool) -> None:
+    model = nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4), Call(negated if in_parts else torch.sin)).eval()
+    x = torch.randn(2, 4)
+    compiled = ingot.compile(model, inputs=[x])
+    for module in (compiled, _Holder(compiled).eval()):
+        expected = module(x)
+        for same in (module.float(), module.to("cpu"), module.to("cpu", torch.float32), module.cpu()):
+            torch.testing.assert_close(same(x), expected, rtol=0, atol=0)
+        with pytest.raises(ingot.UserError, match="INGOT-U337"):
+            CONVERSIONS[name](module)
+        torch.testing.assert_close(module(x), expected, rtol=0, atol=0)
 
 
 class _Binary(nn.Module):
