@@ -22,10 +22,10 @@ struct BF16 {
 
 float wide(F16 value) { return half_to_float(value.bits); }
 float wide(BF16 value) { return bfloat16_to_float(value.bits); }
-// Integers wrap.
+// Integers wrap. No type is named in the declaration, which clang looks at for floats, too.
 template <typename T>
   requires std::is_integral_v<T>
-std::make_unsigned_t<T> wide(T value) {
+auto wide(T value) {
   return static_cast<std::make_unsigned_t<T>>(value);
 }
 template <typename T>
