@@ -53,11 +53,17 @@ bool has_same_names(const EngineData& a, const EngineData& b) {
          std::ranges::equal(a.others, b.others, is_same);
 }
 
+// By their texts, since a NaN equals none.
+bool has_same_slots(const std::vector<CallSlot>& a, const std::vector<CallSlot>& b) {
+  return std::ranges::equal(
+      a, b, [](const CallSlot& one, const CallSlot& other) { return to_string(one) == to_string(other); });
+}
+
 bool has_same_signature(const EngineData& a, const EngineData& b) {
   const Signature &one = a.signature, &other = b.signature;
   return one.argument_names == other.argument_names && one.input_tree == other.input_tree &&
-         one.output_tree == other.output_tree && one.inputs.size() == other.inputs.size() &&
-         one.outputs.size() == other.outputs.size() && one.mutated_inputs == other.mutated_inputs;
+         one.output_tree == other.output_tree && has_same_slots(one.inputs, other.inputs) &&
+         has_same_slots(one.outputs, other.outputs) && one.mutated_inputs == other.mutated_inputs;
 }
 
 void require_same_model(const EngineData& level, const EngineData& first) {

@@ -55,6 +55,26 @@ void check_uses(const EngineData& engine, const Program& program) {
   for (const Program& nested : program.nested) check_uses(engine, nested);
 }
 
+// Without dims, and of a dtype that a number of Python becomes or is read from.
+bool may_be_number(const TensorType& type) {
+  return type.shape.empty() &&
+         (type.dtype == DType::kI64 || type.dtype == DType::kF64 || type.dtype == DType::kBool);
+}
+
+// The tensors among the slots are the ports, in this order.
+void check_slots(const std::vector<CallSlot>& slots, std::span<const Port> ports,
+                 std::string_view difference) {
+  const auto tensors = static_cast<size_t>(std::ranges::count_if(slots, is_tensor));
+  require(tensors == ports.size(), "the signature", difference);
+  auto port = ports.begin();
+  for (const CallSlot& slot : slots) {
+    if (!is_tensor(slot)) continue;
+    require(!is_number(slot) || may_be_number(port->type), port->name,
+            "is not a number, as the signature says");
+    ++port;
+  }
+}
+
 // Which flat inputs are states and which are literals; the others are the program's inputs.
 void check_signature(const EngineData& engine) {
   const Signature& signature = engine.signature;
@@ -70,10 +90,14 @@ void check_signature(const EngineData& engine) {
     require(signature.inputs.empty() || is_tensor(signature.inputs[*input]), "the signature",
             "binds a state to a literal");
   }
-  if (signature.inputs.empty()) return;
-  const auto tensors = static_cast<size_t>(std::ranges::count_if(signature.inputs, is_tensor));
-  require(tensors == engine.main.inputs.size() + bound.size(), "the signature",
-          "differs from the program in its inputs");
+  std::vector<CallSlot> arguments;
+  for (uint32_t i = 0; i < signature.inputs.size(); ++i) {
+    if (!bound.contains(i)) arguments.push_back(signature.inputs[i]);
+  }
+  if (!signature.inputs.empty())
+    check_slots(arguments, engine.main.inputs, "differs from the program in its inputs");
+  if (!signature.outputs.empty())
+    check_slots(signature.outputs, engine.main.outputs, "differs from the program in its outputs");
 }
 
 // Evaluated before the first step, or when a step of the main program binds the last of their symbols: those

@@ -326,17 +326,6 @@ TEST(EngineFile, KeepsTheSignOfZero) {
   }
 }
 
-TEST(EngineFile, KeepsWhichTensorsAreNumbers) {
-  EngineData engine = small_engine();
-  const std::vector<std::byte> without = to_bytes(engine);
-  engine.signature.inputs[0] = TensorSlot{.is_number = true};
-  engine.signature.outputs = {PlainValue(2.5), TensorSlot{.is_number = true}};
-  const auto file = open(to_bytes(engine));
-  EXPECT_EQ(file->data().signature.inputs, engine.signature.inputs);
-  EXPECT_EQ(file->data().signature.outputs, engine.signature.outputs);
-  EXPECT_EQ(to_bytes(small_engine()), without);
-}
-
 TEST(EngineFile, RefusesTablesThatContradictThePrograms) {
   EngineData engine = small_engine();
   engine.weights[2].origin = FromInit{1};
@@ -350,6 +339,9 @@ TEST(EngineFile, RefusesTablesThatContradictThePrograms) {
   engine = small_engine();
   engine.signature.inputs = {TensorSlot{}, TensorSlot{}, PlainValue(int64_t{3})};
   EXPECT_THAT(verdict(to_bytes(engine)), HasSubstr("differs from the program in its inputs"));
+  engine = small_engine();
+  engine.signature.outputs = {TensorSlot{}, TensorSlot{}};
+  EXPECT_THAT(verdict(to_bytes(engine)), HasSubstr("differs from the program in its outputs"));
   engine = small_engine();
   engine.main.steps[1].nodes = {9};
   EXPECT_THAT(verdict(to_bytes(engine)), HasSubstr("not listed"));

@@ -3,6 +3,8 @@
 
 #include <gmock/gmock.h>
 
+#include <cmath>
+
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
@@ -180,12 +182,23 @@ TEST(Levels, TheyHaveToBeOfOneModel) {
       {"another name", [](EngineData& e) { e.metadata["commit"] = "x"; }},
       {"another name", [](EngineData& e) { e.weights_files = {"a"}; }},
       {"another signature", [](EngineData& e) { e.signature.input_tree = "?"; }},
+      {"another signature", [](EngineData& e) { e.signature.inputs[1] = SizeSlot{}; }},
+      {"another signature", [](EngineData& e) { e.signature.inputs[1] = PlainValue(4.0); }},
+      {"another signature", [](EngineData& e) { e.signature.outputs.emplace_back(PlainValue(None{})); }},
       {"other weights", [](EngineData& e) { e.sources[0].name = "layer.v"; }},
       {"other weights", [](EngineData& e) { e.sources[0].is_saved = false; }},
       {"other inputs", [](EngineData& e) { e.main.inputs[0].name = "z"; }},
   };
   for (const auto& [says, change] : changes)
     EXPECT_THAT(verdict_of(change), AllOf(HasSubstr("INGOT-U206"), HasSubstr(says))) << says;
+}
+
+TEST(Levels, ALiteralMayBeNaN) {
+  EngineData engine = engine_of_levels({"x86-64-v4", "x86-64-v3"});
+  auto other = std::make_shared<EngineData>(*engine.other_levels[0]);
+  engine.signature.inputs[1] = other->signature.inputs[1] = PlainValue(std::nan(""));
+  engine.other_levels[0] = other;
+  EXPECT_EQ(verdict_on(file_of(engine)), "");
 }
 
 TEST(Levels, ATargetThatIsNoProcessorIsRefused) {

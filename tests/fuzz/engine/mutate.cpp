@@ -352,7 +352,7 @@ class Mutator {
 
   void change_tables() {
     Signature& signature = engine_.signature;
-    switch (below(8)) {
+    switch (below(9)) {
       case 0:
         if (WeightData* weight = any(engine_.weights)) change(*weight);
         return;
@@ -375,6 +375,10 @@ class Mutator {
         return;
       case 6:
         if (SizeCheck* check = any(engine_.checks)) check->condition = condition();
+        return;
+      case 7:
+        if (CallSlot* slot = any(below(2) == 0 ? signature.inputs : signature.outputs))
+          *slot = TensorSlot{.is_number = below(2) == 0};
         return;
       default:
         engine_.weights_form = static_cast<WeightsForm>(below(2));

@@ -122,11 +122,35 @@ Program late() {
   return main;
 }
 
+// Its caller passes the integer N, of any sign: both a number and a size.
+EngineData passing() {
+  Program main{.name = "main"};
+  main.symbols = {{"N", {.range = {-64, INT64_MAX}}}};
+  const Dim n = Dim::symbol("N");
+  const BufferId number = add_input(main, "n", kCount);
+  const BufferId bound = add_buffer(main, "bound", kCount, ArenaStorage{});
+  const BufferId t = add_buffer(main, "t", f32({2, n}), DynamicStorage{});
+  const BufferId y = add_output(main, "y", f32({2, n})), again = add_output(main, "again", kCount);
+  Step bind = copy_step(number, bound);
+  bind.binds = {{"N", bound, Dim(64)}};
+  main.steps = {bind, kernel_step("k", {}, {t}), copy_step(t, y), copy_step(number, again)};
+  main.steps[1].as<KernelStep>()->launch.sizes = {n * Dim(-3)};
+  EngineData engine = engine_of("pass", std::move(main));
+  engine.signature.inputs = {TensorSlot{.is_number = true}};
+  engine.signature.outputs = {TensorSlot{}, TensorSlot{.is_number = true}};
+  return engine;
+}
+
 }  // namespace
 
 std::vector<EngineData> engines() {
-  return {engine_of("branch", branching()),   engine_of("loop", looping()),    engine_of("sort", sorting()),
-          engine_of("scatter", scattering()), engine_of("recur", recurring()), engine_of("late", late())};
+  return {engine_of("branch", branching()),
+          engine_of("loop", looping()),
+          engine_of("sort", sorting()),
+          engine_of("scatter", scattering()),
+          engine_of("recur", recurring()),
+          engine_of("late", late()),
+          passing()};
 }
 
 }  // namespace ingot::core::fuzz

@@ -28,12 +28,19 @@ int64_t most(std::initializer_list<Dim> dims, const SymbolTable& symbols) {
   return sum;
 }
 
+// Integers that callers pass may be negative, down to what their range says.
+int64_t least_of(const SymbolTable& declared, const std::string& symbol) {
+  const auto found = declared.find(symbol);
+  return found == declared.end() ? 0 : std::min<int64_t>(found->second.range.min, 0);
+}
+
 // The sizes that a step may need are known from its limits; a loop must have its number of iterations as an
 // input.
-bool is_modest(const Program& program, SymbolTable& symbols, int64_t& bytes) {
+bool is_modest(const Program& program, const SymbolTable& declared, SymbolTable& symbols, int64_t& bytes) {
   for (const Step& step : program.steps) {
     for (const SymbolBinding& binding : step.binds)
-      symbols[binding.symbol].range = {0, range_of(binding.limit, symbols).max};
+      symbols[binding.symbol].range = {least_of(declared, binding.symbol),
+                                       range_of(binding.limit, symbols).max};
     const auto* kernel = step.as<KernelStep>();
     for (const Dim& size : kernel != nullptr ? kernel->launch.sizes : std::vector<Dim>())
       bytes += most({size}, symbols);
@@ -50,8 +57,8 @@ bool is_modest(const Program& program, SymbolTable& symbols, int64_t& bytes) {
                   symbols);
     if (bytes > kMostBytes) return false;
   }
-  return std::ranges::all_of(program.nested,
-                             [&](const Program& nested) { return is_modest(nested, symbols, bytes); });
+  return std::ranges::all_of(
+      program.nested, [&](const Program& nested) { return is_modest(nested, declared, symbols, bytes); });
 }
 
 SymbolTable fixed_symbols(const EngineData& data) {
@@ -70,14 +77,15 @@ bool has_sizes(const std::vector<ArgumentSlot>& slots, const SymbolTable& symbol
   });
 }
 
-// Zeros for each argument; of i64 scalars, which count iterations, twos.
-std::vector<Tensor> make_arguments(const std::vector<ArgumentSlot>& slots, const SymbolTable& symbols) {
+// Zeros for each argument; of i64 scalars, which count iterations or are sizes, `number`.
+std::vector<Tensor> make_arguments(const std::vector<ArgumentSlot>& slots, const SymbolTable& symbols,
+                                   int64_t number) {
   std::vector<Tensor> tensors;
   for (const ArgumentSlot& slot : slots) {
     std::vector<int64_t> shape;
     for (const Dim& dim : slot.port->type.shape) shape.push_back(range_of(dim, symbols).max);
     Tensor tensor = make_tensor(slot.port->type.dtype, std::move(shape));
-    if (tensor.dtype == DType::kI64 && tensor.shape.empty()) write_integer(tensor.view(), {}, 2);
+    if (tensor.dtype == DType::kI64 && tensor.shape.empty()) write_integer(tensor.view(), {}, number);
     tensors.push_back(std::move(tensor));
   }
   return tensors;
@@ -100,17 +108,19 @@ void run_engine(const std::shared_ptr<const EngineFile>& file) {
   int64_t bytes = 0;
   for (const Tensor& state : data.state_values)
     bytes += static_cast<int64_t>(std::min<size_t>(state.bytes(), kMostBytes));
-  if (!is_modest(data.main, symbols, bytes) || !is_modest(data.init, symbols, bytes)) return;
+  for (const Program* program : {&data.main, &data.init}) {
+    if (!is_modest(*program, data.main.symbols, symbols, bytes)) return;
+  }
   const std::shared_ptr<Engine> engine = Engine::load(file, {}, host());
   const std::vector<ArgumentSlot> slots = argument_slots(data);
   if (!has_sizes(slots, symbols)) return;  // no tensor is accepted
-  const std::vector<Tensor> tensors = make_arguments(slots, symbols);
-  std::vector<Argument> arguments;
-  for (const Tensor& tensor : tensors)
-    arguments.push_back({tensor.data.get(), tensor.dtype, static_cast<int32_t>(tensor.shape.size()),
-                         tensor.shape.data(), nullptr});
   Context context(engine);
-  for (int i = 0; i < 2; ++i) {
+  for (const int64_t number : {2, 2, -3}) {
+    const std::vector<Tensor> tensors = make_arguments(slots, symbols, number);
+    std::vector<Argument> arguments;
+    for (const Tensor& tensor : tensors)
+      arguments.push_back({tensor.data.get(), tensor.dtype, static_cast<int32_t>(tensor.shape.size()),
+                           tensor.shape.data(), nullptr});
     Results results;
     context.run(arguments, {&Results::allocate, &results});
   }
