@@ -95,6 +95,31 @@ def _items(kind: str, context: Any, children: list, value: Any, path: str) -> li
     return [(f".{i}", leaf) for i, leaf in enumerate(leaves)]
 
 
+def leaf_names(tree: Tree | None, names: Sequence[str], count: int) -> list[str]:
+    """What a caller writes for each flat argument: "x", "options['scale']", "pair[0]"."""
+    known = [*names, *map(str, range(len(names), count))]
+    if tree is None:
+        return known
+    positional, keywords = tree[2]
+    given = [*zip(known, positional[2], strict=False), *zip(keywords[1] or [], keywords[2], strict=True)]
+    return [leaf for name, child in given for leaf in _leaf_names(child, name)]
+
+
+def _leaf_names(tree: Tree, path: str) -> list[str]:
+    kind, context, children = tree
+    if kind is None:
+        return [path]
+    if kind in ("builtins.dict", "collections.OrderedDict"):
+        steps = [f"[{key!r}]" for key in context]
+    elif kind in ("builtins.tuple", "builtins.list"):
+        steps = [f"[{position}]" for position in range(len(children))]
+    else:
+        steps = [f".{field}" for field in _field_names(context, len(children))]
+    return [
+        leaf for step, child in zip(steps, children, strict=True) for leaf in _leaf_names(child, path + step)
+    ]
+
+
 def check_value(name: str, fixed: Any, value: Any) -> None:
     """UserError INGOT-U308 unless an argument that is not a tensor has the value that the build fixed."""
     if value is fixed or is_same_value(fixed, value):

@@ -56,6 +56,7 @@ class Engine:
         self._unflatten = calling.unflattener(signature.output_tree)
         tensors_only = all(slot.is_tensor and not slot.is_number for slot in self._inputs)
         self._is_direct = tensors_only and calling.is_flat_arguments(self._input_tree)
+        self._leaf_names = calling.leaf_names(self._input_tree, self._names, len(self._inputs))
         self._has_plain_outputs = not all(slot.is_tensor and not slot.is_number for slot in self._outputs)
         self._count_of_core = len(self._inputs) if self._is_direct and not self._has_plain_outputs else 0
         self._checked_types: set[type] = set()
@@ -198,13 +199,10 @@ class Engine:
             raise UserError(f"expected {len(self._inputs)} arguments, got {len(flat)}", code="INGOT-U300")
         for position, (value, slot) in enumerate(zip(flat, self._inputs, strict=True)):
             if slot.is_value:
-                calling.check_value(self._argument_name(position), slot.value, value)
+                calling.check_value(self._leaf_names[position], slot.value, value)
             elif slot.is_number:
-                flat[position] = array_of(self._argument_name(position), value, flat)
+                flat[position] = array_of(self._leaf_names[position], value, flat)
         return [value for value, slot in zip(flat, self._inputs, strict=True) if slot.is_tensor]
-
-    def _argument_name(self, position: int) -> str:
-        return self._names[position] if position < len(self._names) else str(position)
 
     @property
     def inputs(self) -> list[Port]:

@@ -175,6 +175,29 @@ def test_what_is_no_integer_of_64_bits(value: Any) -> None:
     assert_same(engine(X, 1 << 40), X * (1 << 40))
 
 
+def test_errors_name_arguments_inside_of_others() -> None:
+    class Model(torch.nn.Module):
+        def forward(self, options: dict, x: torch.Tensor, pair: list, *, last: dict) -> torch.Tensor:
+            return x * options["k"] + pair[0] * pair[1] + options["scale"] + last["n"][0]
+
+    given = ({"k": 3, "scale": 2.5}, X, [4, 5])
+    shapes = {"options": {"k": FREE, "scale": None}, "x": None, "pair": [FREE, None], "last": {"n": [FREE]}}
+    engine = ingot.build(torch.export.export(Model(), given, {"last": {"n": [7]}}, dynamic_shapes=shapes))
+    torch.testing.assert_close(engine(*given, last={"n": [-7]}), X * 3 + 20 + 2.5 - 7)
+    wrong = {
+        "options['k']": (({"k": 0.5, "scale": 2.5}, X, [4, 5]), [7]),
+        "options['scale']": (({"k": 3, "scale": 3.5}, X, [4, 5]), [7]),
+        "pair[0]": (({"k": 3, "scale": 2.5}, X, ["4", 5]), [7]),
+        "pair[1]": (({"k": 3, "scale": 2.5}, X, [4, 6]), [7]),
+        "last['n'][0]": (given, [None]),
+    }
+    for name, (arguments, last) in wrong.items():
+        with pytest.raises(ingot.UserError) as raised:
+            engine(*arguments, last={"n": last})
+        assert raised.value.code in ("INGOT-U302", "INGOT-U308")
+        assert f"argument {name} " in str(raised.value)
+
+
 def test_an_integer_that_is_a_size_of_a_tensor(build: Callable[..., ingot.Engine]) -> None:
     function = lambda x, k: x * torch.ones(k, 1)  # noqa: E731
     engine = build(function, X, 6)
