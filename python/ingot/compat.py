@@ -355,3 +355,11 @@ LAYOUT_FUNCTIONS = frozenset({
     "is_non_overlapping_and_dense", "is_non_overlapping_and_dense_or_false", "are_strides_like_channels_last",
     "compute_elementwise_output_strides", "_reshape_view_helper_core_alg",
 })  # fmt: skip
+
+
+_HOOKS = tuple(name for name in vars(torch.nn.Module()) if "hook" in name)
+
+
+def hooks_of(module: torch.nn.Module) -> dict[str, Any] | None:
+    """What torch keeps of a module's own hooks, by attribute: state of its pickles and copies. None if there are none."""
+    return {name: vars(module)[name] for name in _HOOKS if vars(module).get(name)} or None

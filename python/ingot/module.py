@@ -252,8 +252,8 @@ class CompiledModule(FixedModule):
 
     @torch.compiler.disable
     def _after_a_break(self, *args: Any, **kwargs: Any) -> Any:
-        """A call inside of a function that torch.compile traces: the graph ends before it."""
-        return self(*args, **kwargs)
+        """A call inside of a function that torch.compile traces, which runs the hooks: the graph ends before it."""
+        return self.forward(*args, **kwargs)
 
     def _in_script(self, args: tuple, kwargs: dict[str, Any]) -> Any:
         """A call while torch.jit.trace records: TorchScript of `ingot.save`, whose constants hold the engines as they are now."""

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch.utils.hooks import RemovableHandle
 
+from ingot import compat
 from ingot.errors import UserError, kind_of
 from ingot.peer_options import without_peer_options
 from ingot.settings import Settings
@@ -78,10 +79,12 @@ class MutableModule(torch.nn.Module):
         return self
 
     def __deepcopy__(self, memo: dict[int, Any]) -> MutableModule:
-        return MutableModule(copy.deepcopy(vars(self)[_MODEL], memo), **vars(self)[_OPTIONS])
+        twin = MutableModule(copy.deepcopy(vars(self)[_MODEL], memo), **vars(self)[_OPTIONS])
+        vars(twin).update(copy.deepcopy(compat.hooks_of(self), memo) or {})
+        return twin
 
     def __reduce__(self) -> tuple:
-        return _rebuild, (vars(self)[_MODEL], vars(self)[_OPTIONS])
+        return _rebuild, (vars(self)[_MODEL], vars(self)[_OPTIONS]), compat.hooks_of(self)
 
     def __repr__(self) -> str:
         return f"MutableModule({vars(self)[_MODEL]!r})"

@@ -154,11 +154,11 @@ def load(path: str | os.PathLike[str], memory: str = "map", weights: Any = None)
 
 
 def pickled(module: CompiledModule) -> tuple:
-    """What pickle stores of a module: the .pt2 of `save`, and the GPU of its engines."""
+    """What pickle stores of a module: the .pt2 of `save`, the GPU of its engines, and its hooks."""
     file = io.BytesIO()
     _program_writer(module, module.holds_state)(file)
     gpu = max([0, *(core.gpu() for core in module.compiled.engines)])  # -1: the host
-    return _unpickle, (file.getvalue(), gpu, _pickled_spec(module.result_spec))
+    return _unpickle, (file.getvalue(), gpu, _pickled_spec(module.result_spec)), compat.hooks_of(module)
 
 
 def _pickled_spec(spec: Any) -> bytes:
