@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Arithmetic on sizes and scalars, and assertions. Unknown values are left open: only nodes that need them
 // are unsupported.
+#include <algorithm>
 #include <cmath>
 
 #include "importers/aten/converters/answers.h"
@@ -26,20 +27,55 @@ core::Value* real_at(Call& call, size_t position) {
   return call.real_of_sizes_at(position);
 }
 
+std::string python_name(const Call& call) { return call.node().target.substr(sizeof("_operator.") - 1); }
+
+// Python raises an error, and a processor may trap.
+void require_divisor(Call& call) {
+  if (const auto divisor = call.size_at(1))
+    ops::add_check(call.graph(), CheckKind::kBounds, compare(Predicate::Kind::kNotEqual, *divisor, 0),
+                   python_name(call));
+}
+
+// Integers of Python have any length. Those of calls may be of any size: the condition always holds, and
+// evaluating it is an error if they overflow.
+void require_64_bits(Call& call, const Dim& integer) {
+  const auto is_of_call = [&](const std::string& symbol) {
+    const auto info = call.graph().symbols.find(symbol);
+    return info != call.graph().symbols.end() && info->second.range.min == INT64_MIN;
+  };
+  if (std::ranges::none_of(integer.symbols(), is_of_call)) return;
+  ops::add_check(call.graph(), CheckKind::kBounds, either(is_less(integer, 0), at_most(0, integer)),
+                 python_name(call));
+}
+void give_integer(Call& call, const Dim& integer) {
+  require_64_bits(call, integer);
+  call.give(integer);
+}
+
+template <const Op& kOp>
+constexpr bool kDivides = &kOp == &ops::floor_divide || &kOp == &ops::modulo || &kOp == &ops::divide;
+
 // Python's operators name no operands: positions do. A float that depends on sizes is computed in each run.
 template <double (*kOfReals)(double, double), const Op& kOp>
 void symbol_real(Call& call) {
   const auto x = call.number_at(0), y = call.number_at(1);
   if (x && y) return call.give_number(kOfReals(*x, *y));
+  if constexpr (kDivides<kOp>) require_divisor(call);
   core::Value *a = real_at(call, 0), *b = real_at(call, 1);
-  if (a != nullptr && b != nullptr) call.give(RealOfSizes{emit(call, kOp, {a, b})});
+  if (a == nullptr || b == nullptr) return;
+  if (kDivides<kOp> && !y && !call.size_at(1)) {  // a float of sizes
+    core::Value* is_divisor = emit(call, ops::not_equal, {b, scalar(call.graph(), 0, DType::kF64)});
+    call.graph().add(ops::assert_true, {is_divisor}, ops::Assertion{"division by zero"});
+  }
+  call.give(RealOfSizes{emit(call, kOp, {a, b})});
 }
 using OfSizes = Dim (*)(const Dim&, const Dim&);
 template <OfSizes kOfSizes, double (*kOfReals)(double, double), const Op& kOp>
 void symbol_arithmetic(Call& call) {
   const auto a = call.size_at(0), b = call.size_at(1);
-  if (a && b) return call.give(kOfSizes(*a, *b));
-  symbol_real<kOfReals, kOp>(call);
+  if (!a || !b) return symbol_real<kOfReals, kOp>(call);
+  if constexpr (kDivides<kOp>) require_divisor(call);
+  give_integer(call, kOfSizes(*a, *b));
 }
 template <double (*kFunction)(double)>
 void to_size(Call& call) {
@@ -58,7 +94,7 @@ void square_root(Call& call) {
   if (core::Value* x = real_at(call, 0)) call.give(RealOfSizes{emit(call, ops::square_root, {x})});
 }
 void negated(Call& call) {
-  if (const auto size = call.size_at(0)) return call.give(Dim(0) - *size);
+  if (const auto size = call.size_at(0)) return give_integer(call, Dim(0) - *size);
   if (const auto x = call.number_at(0)) return call.give_number(-*x);
   if (core::Value* x = real_at(call, 0)) call.give(RealOfSizes{emit(call, ops::negate, {x})});
 }

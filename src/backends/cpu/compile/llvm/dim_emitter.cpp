@@ -1,24 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cpu/compile/llvm/dim_emitter.h"
 
+#include "backends/cpu/compile/llvm/slow_arithmetic.h"
 #include "support/error.h"
 
 namespace ingot::core::cpu {
 
 namespace {
 
-// Rounds towards minus infinity; plain unsigned code if both operands are known to be non-negative.
-std::pair<llvm::Value*, llvm::Value*> emit_division(Builder& builder, llvm::Value* a, llvm::Value* b,
-                                                    bool unsigned_) {
-  if (unsigned_) return {builder.CreateUDiv(a, b), builder.CreateURem(a, b)};
+// Rounds towards minus infinity; plain unsigned code if both operands are known to be non-negative. A size
+// may be zero where a condition on sizes has not stopped the run, and must not trap.
+llvm::Value* emit_division(Builder& builder, loops::Binary op, llvm::Value* a, llvm::Value* b,
+                           DimRange dividends, DimRange divisors) {
+  const bool wants_quotient = op == loops::Binary::kFloorDivide;
+  if (divisors.min <= 0) return integer_division(builder, op, true, a, b);
+  if (dividends.min >= 0) return wants_quotient ? builder.CreateUDiv(a, b) : builder.CreateURem(a, b);
   llvm::Value* quotient = builder.CreateSDiv(a, b);
   llvm::Value* remainder = builder.CreateSRem(a, b);
-  llvm::Value* zero = builder.getInt64(0);
-  llvm::Value* signs_differ = builder.CreateICmpSLT(builder.CreateXor(remainder, b), zero);
-  llvm::Value* inexact = builder.CreateICmpNE(remainder, zero);
-  llvm::Value* adjust = builder.CreateAnd(signs_differ, inexact);
-  return {builder.CreateSub(quotient, builder.CreateZExt(adjust, builder.getInt64Ty())),
-          builder.CreateAdd(remainder, builder.CreateSelect(adjust, b, zero))};
+  llvm::Value* adjust = builder.CreateICmpSLT(remainder, builder.getInt64(0));
+  if (wants_quotient) return builder.CreateSub(quotient, builder.CreateZExt(adjust, builder.getInt64Ty()));
+  return builder.CreateAdd(remainder, builder.CreateSelect(adjust, b, builder.getInt64(0)));
 }
 
 }  // namespace
@@ -34,7 +35,10 @@ llvm::Value* DimEmitter::emit(const Dim& dim) const {
   llvm::Value* value = emit(operands[0]);
   for (size_t i = 1; i < operands.size(); ++i) {
     llvm::Value* next = emit(operands[i]);
-    bool positive = range_of(operands[0], symbols).min >= 0 && range_of(operands[i], symbols).min > 0;
+    const auto divided = [&](loops::Binary op) {
+      return emit_division(builder, op, value, next, range_of(operands[0], symbols),
+                           range_of(operands[i], symbols));
+    };
     switch (dim.kind()) {
       case Dim::Kind::kAdd:
         value = builder.CreateNSWAdd(value, next);
@@ -49,10 +53,10 @@ llvm::Value* DimEmitter::emit(const Dim& dim) const {
         value = builder.CreateBinaryIntrinsic(llvm::Intrinsic::smin, value, next);
         break;
       case Dim::Kind::kFloorDivide:
-        value = emit_division(builder, value, next, positive).first;
+        value = divided(loops::Binary::kFloorDivide);
         break;
       case Dim::Kind::kModulo:
-        value = emit_division(builder, value, next, positive).second;
+        value = divided(loops::Binary::kModulo);
         break;
       case Dim::Kind::kConstant:
       case Dim::Kind::kSymbol:
