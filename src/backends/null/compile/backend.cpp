@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/null/compile/backend.h"
 
+#include "ir/bound_symbol.h"
 #include "loops/overwrite.h"
 
 namespace ingot::core::null {
@@ -30,6 +31,8 @@ class NullBackend final : public Backend {
     const bool is_routine = !node.op->routine.empty();
     add_arguments(step, node.operands, false, is_routine);
     add_arguments(step, node.results, true, false);
+    if (std::string symbol = bound_symbol(node); !symbol.empty())
+      step.binds.emplace_back(std::move(symbol), node.results[0]);
     if (is_routine) {
       step.action = RoutineStep{std::string(node.op->routine), {}};
       return {step};
