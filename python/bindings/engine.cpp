@@ -183,7 +183,7 @@ nb::object call(Session& session, const nb::tuple& arguments, const nb::callable
   std::vector<nb::handle> handles(arguments.size());
   std::ranges::copy(arguments, handles.begin());
   if (!std::ranges::all_of(handles, &has_exchange_api)) return nb::borrow(Py_NotImplemented);
-  return rebuild(session.run(handles, handles[0]));
+  return rebuild(session.run_ahead(handles, handles[0]));
 }
 
 nb::dict memory(Session& session) {

@@ -339,17 +339,30 @@ nb::object tensor_of_torch() {
   return torch.is_valid() ? torch.attr("empty")(0) : nb::object();
 }
 
+bool allocates_in_torch(nb::handle like, std::optional<int32_t> gpu) {
+  const ExchangeApi* api = like.is_valid() ? exchange_api(Py_TYPE(like.ptr())) : nullptr;
+  return api != nullptr && is_of_torch(*api) && torch_empty_strided(gpu.has_value()) != nullptr &&
+         (!gpu || is_current_in_torch(*gpu));
+}
+
+bool is_capturing_in_torch() {
+  static PyObject* const answers = find_in_torch({"_cuda_isCurrentStreamCapturing"});
+  return answers != nullptr && nb::handle(answers)().is(nb::bool_(true));
+}
+
+bool is_inference_in_torch() {
+  static PyObject* const answers = find_in_torch({"is_inference_mode_enabled"});
+  return answers != nullptr && nb::handle(answers)().is(nb::bool_(true));
+}
+
 nb::object allocate_array(nb::handle like, int32_t dtype, int32_t rank, const int64_t* shape,
                           std::optional<int32_t> gpu, void** data) {
   for (const DTypeRow& row : kDTypes) {
     if (row.dtype != dtype) continue;
     const ExchangeApi* api = like.is_valid() ? exchange_api(Py_TYPE(like.ptr())) : nullptr;
     if (api == nullptr) return allocate_numpy(row, rank, shape, data);
-    const bool on_gpu = gpu.has_value();
-    const bool is_owned =
-        is_of_torch(*api) && torch_empty_strided(on_gpu) != nullptr && (!on_gpu || is_current_in_torch(*gpu));
-    return is_owned ? allocate_torch(*api, row, rank, shape, on_gpu, data)
-                    : allocate_dlpack(*api, row, rank, shape, gpu, data);
+    return allocates_in_torch(like, gpu) ? allocate_torch(*api, row, rank, shape, gpu.has_value(), data)
+                                         : allocate_dlpack(*api, row, rank, shape, gpu, data);
   }
   refuse("output", "this dtype cannot be returned to Python");
 }

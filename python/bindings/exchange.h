@@ -63,6 +63,13 @@ void* current_stream(nb::handle tensor, int32_t gpu);
 // A torch tensor if the process has imported torch; otherwise a null object, which means numpy.
 nb::object tensor_of_torch();
 
+// Whether such an array would be torch's own: a tensor as torch makes it, with memory of its allocator.
+bool allocates_in_torch(nb::handle like, std::optional<int32_t> gpu);
+
+// Of the calling thread, on torch's current GPU and stream; false where torch has no GPU.
+bool is_capturing_in_torch();
+bool is_inference_in_torch();  // in torch.inference_mode()
+
 // A new array of the same framework as `like`, in host memory or on a GPU; returns its memory in
 // `data`.
 nb::object allocate_array(nb::handle like, int32_t dtype, int32_t rank, const int64_t* shape,

@@ -75,7 +75,7 @@ class Runner {
     std::vector<nb::handle> tensors;
     tensors.reserve(inputs_.size());
     for (const int position : inputs_) tensors.push_back(arguments[position]);
-    return session_->run(tensors, like_, gpu_, is_main(*bound) ? nullptr : bound->session().hold());
+    return session_->run_ahead(tensors, like_, gpu_, is_main(*bound) ? nullptr : bound->session().hold());
   }
 
  private:

@@ -8,34 +8,6 @@
 #include "gil.h"
 
 namespace ingot::python {
-namespace {
-
-struct Outputs {
-  nb::handle like;
-  std::optional<int32_t> gpu;  // that they are on
-  std::vector<nb::object> arrays;
-  std::exception_ptr failure;
-};
-
-// Called by the runtime without the GIL; exceptions are raised after the run has returned.
-void* allocate_output(void* user, size_t index, int32_t dtype, int32_t rank, const int64_t* shape, size_t) {
-  const HeldGil gil;
-  auto& outputs = *static_cast<Outputs*>(user);
-  try {
-    void* data = nullptr;
-    outputs.arrays.resize(std::max(outputs.arrays.size(), index + 1));
-    outputs.arrays[index] =
-        ask_gil([&] { return allocate_array(outputs.like, dtype, rank, shape, outputs.gpu, &data); });
-    static std::byte nothing;  // empty tensors may have no memory
-    return data != nullptr ? data : &nothing;
-  } catch (...) {
-    outputs.failure = std::current_exception();
-    return nullptr;
-  }
-}
-
-}  // namespace
-
 Session::Session(EngineHandle engine, int threads) : engine_(std::move(engine)), threads_(threads) {
   for (size_t k = 0; k < ingot_engine_state_count(engine_.get()); ++k) {
     has_own_state_ |= ingot_engine_state_input(engine_.get(), k) < 0;
@@ -109,7 +81,7 @@ class Session::Borrowed {
 };
 
 nb::list Session::run(std::span<const nb::handle> inputs, nb::handle like, std::optional<int32_t> like_gpu,
-                      const std::shared_ptr<ingot_engine>& weights) {
+                      const std::shared_ptr<ingot_engine>& weights, SpareOutputs* spare) {
   const auto turn = take_turn();
   std::vector<ArrayView> views(inputs.size());
   std::vector<ingot_tensor> tensors(inputs.size());
@@ -131,14 +103,17 @@ nb::list Session::run(std::span<const nb::handle> inputs, nb::handle like, std::
   if (on_gpu != tensors.end()) like = inputs[static_cast<size_t>(on_gpu - tensors.begin())];
   if (on_gpu != tensors.end()) like_gpu = on_gpu->device_id;
   ContextHandle context = acquire();
-  Outputs outputs{.like = like, .gpu = like_gpu, .arrays = {}, .failure = nullptr};
+  void* const stream = like_gpu ? current_stream(like, *like_gpu) : nullptr;
+  const auto setting =
+      spare != nullptr ? SpareOutputs::find_setting(like, like_gpu, stream) : std::nullopt;
+  Outputs outputs(like, like_gpu, setting ? spare->take(*setting) : std::vector<OutputArray>());
   const ingot_run_options options{.struct_size = sizeof(options),
-                                  .allocate = &allocate_output,
+                                  .allocate = &Outputs::allocate,
                                   .user = &outputs,
                                   .deadline_ns = 0,
                                   .cancel = nullptr,
-                                  .outputs_on_device = outputs.gpu ? 1 : 0,
-                                  .stream = outputs.gpu ? current_stream(like, *outputs.gpu) : nullptr,
+                                  .outputs_on_device = like_gpu ? 1 : 0,
+                                  .stream = stream,
                                   .weights = weights.get()};
   ingot_status* status = nullptr;
   {
@@ -149,15 +124,14 @@ nb::list Session::run(std::span<const nb::handle> inputs, nb::handle like, std::
   for (size_t i = 0; i < inputs.size(); ++i) {  // also after a failure, which may happen late
     if (is_updated(i)) bump_version(inputs[i]);
   }
-  if (observer_ && observer_->failure) outputs.failure = std::exchange(observer_->failure, nullptr);
-  if (outputs.failure) {
+  if (observer_ && observer_->failure) outputs.fail(std::exchange(observer_->failure, nullptr));
+  if (outputs.has_failed()) {
     ingot_status_free(status);
-    std::rethrow_exception(outputs.failure);
+    outputs.rethrow();
   }
   check(status);
-  nb::list result;
-  for (nb::object& array : outputs.arrays) result.append(std::move(array));
-  return result;
+  if (setting) spare->refill(*setting, like, outputs.made(), outputs.were_expected());
+  return outputs.take_list();
 }
 
 ingot_memory Session::memory() {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "exchange.h"
+#include "outputs.h"
 #include "status.h"
 #include "turn.h"
 
@@ -59,7 +60,16 @@ class Session {
   // framework that outputs are allocated in; they are on a GPU if an input is, or else if
   // `like` is: then `like_gpu` is its number. `weights`: a copy of the engine whose weights count, or null.
   nb::list run(std::span<const nb::handle> inputs, nb::handle like, std::optional<int32_t> like_gpu = {},
-               const std::shared_ptr<ingot_engine>& weights = nullptr);
+               const std::shared_ptr<ingot_engine>& weights = nullptr) {
+    return run(inputs, like, like_gpu, weights, nullptr);
+  }
+  // The same, with results of small calls allocated beforehand (SpareOutputs). Not for operators of torch's
+  // graphs: inductor looks for tensors that it does not know in the memory of its CUDA graphs.
+  nb::list run_ahead(std::span<const nb::handle> inputs, nb::handle like,
+                     std::optional<int32_t> like_gpu = {},
+                     const std::shared_ptr<ingot_engine>& weights = nullptr) {
+    return run(inputs, like, like_gpu, weights, &spare_);
+  }
 
   ingot_memory memory();
   int threads();
@@ -92,6 +102,8 @@ class Session {
   // used it, the context is lost too: the next caller in the child starts with the initial states.
   std::unique_lock<std::mutex> take_turn();
   bool is_updated(size_t input) const { return input < inputs_.size() && inputs_[input].is_updated; }
+  nb::list run(std::span<const nb::handle> inputs, nb::handle like, std::optional<int32_t> like_gpu,
+               const std::shared_ptr<ingot_engine>& weights, SpareOutputs* spare);
   class Borrowed;
   Session with_states(ingot_engine* copy);
   ContextHandle acquire();
@@ -110,6 +122,7 @@ class Session {
   std::unique_ptr<Observer> observer_;  // null: nobody looks
   std::vector<ContextHandle> idle_;     // guarded by the GIL
   std::vector<SessionInput> inputs_;
+  SpareOutputs spare_;
   bool has_own_state_ = false;
   Turn turn_;
 };
