@@ -22,6 +22,17 @@ bool are_small(std::span<const OutputArray> outputs) {
   return bytes <= SpareOutputs::kMostBytes;
 }
 
+// Without memory for them there are none: the next call says so, if it still is full.
+void allocate(std::span<OutputArray> outputs, nb::handle like, int32_t gpu) {
+  try {
+    for (OutputArray& each : outputs)
+      each.array = allocate_array(like, each.dtype, static_cast<int32_t>(each.shape.size()),
+                                  each.shape.data(), gpu, &each.data);
+  } catch (nb::python_error&) {
+    for (OutputArray& each : outputs) each.array.reset();
+  }
+}
+
 }  // namespace
 
 std::optional<SpareOutputs::Setting> SpareOutputs::find_setting(nb::handle like, std::optional<int32_t> gpu,
@@ -32,21 +43,18 @@ std::optional<SpareOutputs::Setting> SpareOutputs::find_setting(nb::handle like,
 
 std::vector<OutputArray> SpareOutputs::take(const Setting& setting) {
   if (setting != setting_) return {};
-  return std::move(outputs_);
+  return std::exchange(outputs_, {});
 }
 
+// Other threads may take and refill whenever tensors are made or freed, since torch frees them without the
+// GIL.
 void SpareOutputs::refill(const Setting& setting, nb::handle like, std::span<const OutputArray> outputs,
                           bool are_same) {
+  std::vector<OutputArray> next;
+  for (const OutputArray& output : outputs) next.push_back({output.dtype, output.shape, {}, nullptr});
+  if (are_same && are_small(outputs)) allocate(next, like, setting.gpu);
   setting_ = setting;
-  outputs_.clear();
-  for (const OutputArray& output : outputs) outputs_.push_back({output.dtype, output.shape, {}, nullptr});
-  if (!are_same || !are_small(outputs)) return;
-  try {
-    for (OutputArray& each : outputs_)
-      each.array = allocate_array(like, each.dtype, static_cast<int32_t>(each.shape.size()),
-                                  each.shape.data(), setting.gpu, &each.data);
-  } catch (nb::python_error&) {  // the memory is full: the next call says so, if it still is
-  }
+  outputs_.swap(next);
 }
 
 bool Outputs::take_spare(size_t index, int32_t dtype, std::span<const int64_t> shape) {

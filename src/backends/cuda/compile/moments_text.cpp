@@ -79,7 +79,7 @@ DEVICE void center_far_rows(char* shared, idx first_row, idx first_column, const
     #pragma unroll 1
     for (int d = 0; d < kDepth && first_row + row < x.rows && column < x.columns; ++d)
       sum = fmaf(load_element(x.a + (first_row + row) * x.depth + d) - moments[row * 2], load_element(b_place(own, 0, column, d)), sum);
-    ((f32*)shared)[i] = sum;
+    keep_whole_sum(shared, i, sum);
   }
   __syncthreads();
   if (threadIdx.x < kRows) moments[threadIdx.x * 2] = 0;

@@ -39,10 +39,10 @@ ProductForm form_of(const RowTile& tile, const Product& product) {
           .shared_bytes = tile.shared_bytes(typical),
           .constants = fmt::format(
               "constexpr int kRows = {}, kWarps = {}, kMomentWarps = {}, kProducts = {}, kOwnColumns = {}, "
-              "kAhead = {}, kDepth = {}, kSplits = 1, kWide = 1;\n",
-              tile.rows, RowTile::kWarps, moment_warps, tile.products, tile.own_columns, tile.ahead,
-              typical.depth),
-          .body = std::string(row_body())};
+              "kDepthWarps = {}, kAhead = {}, kDepth = {}, kSplits = 1, kWide = 1;\n",
+              tile.rows, RowTile::kWarps, moment_warps, tile.products, tile.own_columns, tile.depth_warps,
+              tile.ahead, typical.depth),
+          .body = row_body(tile.by_tensor_cores)};
 }
 
 ProductForm form_of(const Tile& tile, const Product& product) {

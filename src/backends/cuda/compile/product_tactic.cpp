@@ -10,8 +10,11 @@ namespace ingot::core::cuda {
 namespace {
 
 std::string tile_name(const RowTile& tile) {
-  return fmt::format("rows {}, {} columns {}a warp, {} ahead", tile.rows, tile.own_columns,
-                     tile.products > 1 ? "of both " : "", tile.ahead);
+  const std::string_view both = tile.products > 1 ? "of both " : "";
+  return tile.by_tensor_cores ? fmt::format("rows {}, {} columns {}of {} warps, {} ahead", tile.rows,
+                                            tile.own_columns, both, tile.depth_warps, tile.ahead)
+                              : fmt::format("rows {}, {} columns {}a warp, {} ahead", tile.rows,
+                                            tile.own_columns, both, tile.ahead);
 }
 
 std::string tile_name(const Tile& tile) {

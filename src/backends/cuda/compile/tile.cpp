@@ -84,24 +84,56 @@ int64_t Tile::shared_bytes(const ProductSize& size) const {
 }
 
 int64_t RowTile::shared_bytes(const ProductSize& size) const {
-  return int64_t{rows} * (products * columns() * 4 + size.depth * size.element);
+  return int64_t{rows} * (depth_warps * products * columns() * 4 + size.depth * size.element);
 }
 
+namespace {
+
+constexpr int64_t kChunksOfLane = 16;  // of 16 bytes of b, in registers
+
+// `chunks`: of a lane in a step.
+RowTile with_steps_ahead(RowTile tile, int64_t steps, int64_t chunks) {
+  tile.ahead = static_cast<int>(std::min(steps, kChunksOfLane / chunks));
+  return tile;
+}
+
+// As many columns of a block as `columns` of each warp would be.
+RowTile tile_of_lanes(const ProductSize& size, int rows, int columns) {
+  constexpr int64_t kStepBytes = 512;
+  return with_steps_ahead({.rows = rows, .own_columns = columns, .products = size.products},
+                          divide_up(size.depth * size.element, kStepBytes), columns * size.products);
+}
+
+RowTile tile_of_tensor_cores(const ProductSize& size, int rows, int columns) {
+  constexpr int kColumns = 8, kSlices = 2;  // of a warp
+  constexpr int64_t kDepthOfSlice = 32;
+  const int depth_warps = kColumns / columns;
+  return with_steps_ahead({.rows = rows,
+                           .by_tensor_cores = true,
+                           .own_columns = kColumns,
+                           .depth_warps = depth_warps,
+                           .products = size.products},
+                          divide_up(size.depth, depth_warps * kSlices * kDepthOfSlice),
+                          kSlices * size.products);
+}
+
+}  // namespace
+
 std::vector<RowTile> rank_row_tiles(const ProductSize& size) {
-  constexpr int64_t kMostRows = 4, kMostDepthBytes = 1 << 14, kStepBytes = 512;
-  // Two per warp keep enough processors busy then, if all of them are loaded ahead, and leave more of them to
-  // the next kernel (48 blocks of 768 columns in GPT-2: 6 us less of 164 than 96 blocks).
+  constexpr int64_t kMostRows = 4, kMostDepthBytes = 1 << 14, kWarpBytes = 512;
+  // Two columns per warp keep enough processors busy then, if all of them are loaded ahead, and leave more of
+  // them to the next kernel (48 blocks of 768 columns in GPT-2: 6 us less of 164 than 96 blocks).
   constexpr int64_t kManyColumns = 768;
-  constexpr int64_t kChunks = 16;  // of a lane, in registers
   if (size.rows > kMostRows || size.depth * size.element > kMostDepthBytes || !size.b_depth_inner) return {};
   const int rows = size.rows == 3 ? 4 : static_cast<int>(size.rows);
-  const int64_t steps = divide_up(size.depth * size.element, kStepBytes);
+  const int64_t chunks = size.products * divide_up(size.depth * size.element, kWarpBytes);  // of a column
+  const bool has_many = size.columns >= kManyColumns && 2 * chunks <= kChunksOfLane;
+  const int first = has_many ? 2 : 1;
   std::vector<RowTile> tiles;
-  for (const int own : {1, 2}) {
-    const auto ahead = static_cast<int>(std::min(steps, kChunks / (own * size.products)));
-    tiles.push_back({.rows = rows, .own_columns = own, .ahead = ahead, .products = size.products});
+  if (size.element == 2) {
+    for (const int columns : {first, 3 - first}) tiles.push_back(tile_of_tensor_cores(size, rows, columns));
   }
-  if (size.columns >= kManyColumns && 2 * size.products * steps <= kChunks) std::swap(tiles[0], tiles[1]);
+  for (const int columns : {first, 3 - first}) tiles.push_back(tile_of_lanes(size, rows, columns));
   return tiles;
 }
 

@@ -34,12 +34,14 @@ struct Tile {
 
 // For products of few rows, which are bound by reading b: a block has the whole depth.
 struct RowTile {
-  int rows;         // of the result
-  int own_columns;  // of a warp, of each product
-  int ahead;  // steps of 512 bytes of the depth that are loaded before the kernel waits for its predecessor
+  int rows;                      // of the result
+  bool by_tensor_cores = false;  // of halves, eight columns a warp; else lanes multiply
+  int own_columns;               // of a warp, of each product
+  int depth_warps = 1;           // which share the depth of these columns
+  int ahead;                     // steps of the depth that are loaded before the kernel waits for its predecessor
   int products = 1;
   static constexpr int kWarps = 8;
-  int columns() const { return kWarps * own_columns; }
+  int columns() const { return kWarps / depth_warps * own_columns; }
   int threads() const { return kWarps * 32; }
   int64_t shared_bytes(const ProductSize& size) const;
 };
