@@ -66,9 +66,9 @@ nb::object tensor_of_torch();
 // Whether such an array would be torch's own: a tensor as torch makes it, with memory of its allocator.
 bool allocates_in_torch(nb::handle like, std::optional<int32_t> gpu);
 
-// Of the calling thread, on torch's current GPU and stream; false where torch has no GPU.
+// Whether torch captures its current stream, or is in torch.inference_mode(); false where it has no GPU.
 bool is_capturing_in_torch();
-bool is_inference_in_torch();  // in torch.inference_mode()
+bool is_inference_in_torch();
 
 // A new array of the same framework as `like`, in host memory or on a GPU; returns its memory in
 // `data`.

@@ -58,8 +58,8 @@ void SpareOutputs::refill(const Setting& setting, nb::handle like, std::span<con
 }
 
 bool Outputs::take_spare(size_t index, int32_t dtype, std::span<const int64_t> shape) {
-  const bool is_expected = index < spare_.size() && spare_[index].dtype == dtype &&
-                           std::ranges::equal(spare_[index].shape, shape);
+  const bool is_expected =
+      index < spare_.size() && spare_[index].dtype == dtype && std::ranges::equal(spare_[index].shape, shape);
   were_expected_ &= is_expected;
   if (!is_expected) {
     made_[index] = {dtype, {shape.begin(), shape.end()}, {}, nullptr};
@@ -69,8 +69,7 @@ bool Outputs::take_spare(size_t index, int32_t dtype, std::span<const int64_t> s
   return made_[index].array.is_valid();
 }
 
-void* Outputs::allocate(void* self, size_t index, int32_t dtype, int32_t rank, const int64_t* shape,
-                        size_t) {
+void* Outputs::allocate(void* self, size_t index, int32_t dtype, int32_t rank, const int64_t* shape, size_t) {
   static std::byte nothing;  // empty tensors may have no memory
   auto& outputs = *static_cast<Outputs*>(self);
   try {

@@ -104,8 +104,7 @@ nb::list Session::run(std::span<const nb::handle> inputs, nb::handle like, std::
   if (on_gpu != tensors.end()) like_gpu = on_gpu->device_id;
   ContextHandle context = acquire();
   void* const stream = like_gpu ? current_stream(like, *like_gpu) : nullptr;
-  const auto setting =
-      spare != nullptr ? SpareOutputs::find_setting(like, like_gpu, stream) : std::nullopt;
+  const auto setting = spare != nullptr ? SpareOutputs::find_setting(like, like_gpu, stream) : std::nullopt;
   Outputs outputs(like, like_gpu, setting ? spare->take(*setting) : std::vector<OutputArray>());
   const ingot_run_options options{.struct_size = sizeof(options),
                                   .allocate = &Outputs::allocate,

@@ -15,14 +15,17 @@
 namespace ingot::core {
 namespace {
 
-// Whole numbers are 0, which is an index of everything; others are between -1 and 1.
-Tensor made_up(DType dtype, std::vector<int64_t> shape) {
+// Bools are true, whole numbers `whole`; others are between -1 and 1.
+Tensor made_up(DType dtype, std::vector<int64_t> shape, int whole) {
   Tensor tensor = make_tensor(dtype, std::move(shape));
-  if (!is_floating(dtype) || bit_width(dtype) < 8) return tensor;
+  if (bit_width(dtype) < 8) return tensor;
   const TensorView flat{tensor.data.get(), dtype, {tensor.elements()}, {1}};
   constexpr int64_t kFactor = 7919, kRange = 2048;
-  for (int64_t i = 0; i < tensor.elements(); ++i)
-    write_double(flat, {&i, 1}, static_cast<double>(i * kFactor % kRange) / (kRange / 2) - 1);
+  const auto value_at = [&](int64_t i) {
+    if (is_floating(dtype)) return static_cast<double>(i * kFactor % kRange) / (kRange / 2) - 1;
+    return dtype == DType::kBool ? 1.0 : static_cast<double>(whole);
+  };
+  for (int64_t i = 0; i < tensor.elements(); ++i) write_double(flat, {&i, 1}, value_at(i));
   return tensor;
 }
 
@@ -47,18 +50,40 @@ ProgramTimer::ProgramTimer(const EngineData& engine, Host& host, int gpu, QuietC
       engine_(Engine::create(data_, host, gpu)),
       quiet_(std::move(quiet)) {
   if (!data_->devices.empty()) memory_ = engine_->backends().memories[1];
-  place_arguments(*data_);
   outputs_.resize(data_->main.outputs.size());
+  place_arguments(*data_, 1);
+  if (!takes_arguments()) place_arguments(*data_, 0);
 }
 
-void ProgramTimer::place_arguments(const EngineData& data) {
+// A mask of zeros hides everything: what is computed then takes a GPU less power, and so less time. But 0
+// alone is an index of everything.
+bool ProgramTimer::takes_arguments() {
+  Context context(engine_);
+  if (runs_in_pauses()) {
+    context.set_profiling(true, [this] { return quiet_.was_undisturbed(); });
+    quiet_.wait();
+  }
+  try {
+    run(context);
+    context.synchronize();
+  } catch (const UserError& error) {
+    if (error.details().code == kCancelled) throw;
+    return false;
+  }
+  return true;
+}
+
+void ProgramTimer::place_arguments(const EngineData& data, int whole) {
+  shapes_.clear();
+  inputs_.clear();
+  arguments_.clear();
   const SymbolValues sizes = typical_sizes(data.main.symbols);
   const std::vector<ArgumentSlot> slots = argument_slots(data);
   shapes_.reserve(slots.size());
   for (const ArgumentSlot& slot : slots) {
     std::vector<int64_t>& shape = shapes_.emplace_back();
     for (const Dim& dim : slot.port->type.shape) shape.push_back(evaluate(dim, sizes));
-    Tensor value = made_up(slot.port->type.dtype, shape);
+    Tensor value = made_up(slot.port->type.dtype, shape, whole);
     if (memory_ != nullptr) {
       const auto copy = memory_->allocate(value.bytes());
       copy_in(memory_, copy.get(), value.data.get(), value.bytes());
@@ -154,7 +179,7 @@ std::vector<double> ProgramTimer::steps_in_pauses(Context& context) {
     const double sum = std::accumulate(times.begin(), times.end(), 0.0);
     if (i == kMostRuns || (i >= kLeastRuns && sum * i >= kAll)) return times;
   }
-  throw UserError("INGOT-U010", "the build was cancelled: no pause between runs was as long as a step");
+  throw UserError(kCancelled, "the build was cancelled: no pause between runs was as long as a step");
 }
 
 }  // namespace ingot::core

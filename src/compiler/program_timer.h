@@ -28,7 +28,8 @@ class ProgramTimer {
   std::vector<double> step_microseconds(const Program& main);
 
  private:
-  void place_arguments(const EngineData& data);
+  void place_arguments(const EngineData& data, int whole);  // whole numbers are all that
+  bool takes_arguments();
   void run(Context& context);
   double time(Context& context, int runs);  // microseconds of one of them
   std::vector<double> steps_of_a_run(Context& context);

@@ -10,6 +10,8 @@
 
 namespace ingot::core {
 
+constexpr const char* kCancelled = "INGOT-U010";  // the code of a cancelled build's error
+
 // With true: returns once no run is under way; with false: at once. Returns how many runs have begun so far;
 // negative to cancel.
 using QuietCallback = std::function<int64_t(bool waits)>;
@@ -20,7 +22,7 @@ class Quiet {
   // `callback` may be empty: nothing disturbs.
   explicit Quiet(QuietCallback callback) : callback_(std::move(callback)) {}
 
-  // The result of the first `time()` during which no run began. Throws UserError INGOT-U010 if the caller
+  // The result of the first `time()` during which no run began. Throws UserError kCancelled if the caller
   // cancels.
   template <typename Time>
   auto undisturbed(const Time& time) {
@@ -43,7 +45,7 @@ class Quiet {
  private:
   int64_t ask(bool waits) const {
     const int64_t begun = callback_ ? callback_(waits) : 0;
-    if (begun < 0) throw UserError("INGOT-U010", "the build was cancelled");
+    if (begun < 0) throw UserError(kCancelled, "the build was cancelled");
     return begun;
   }
 

@@ -108,3 +108,37 @@ def test_timed_levels_are_right_and_remember(model: nn.Module, level: int, tmp_p
     assert "fused[linear, gelu]" in found
     assert_right(compile_mixed(model, **options), model)
     assert tactics.read_text() == found
+
+
+class Masked(nn.Module):
+    """Whole numbers that hide all values if they are 0, as in a mask of padded tokens; the model says that some are to be seen."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = nn.Linear(256, 512)
+
+    def forward(self, x: torch.Tensor, mask: torch.Tensor, flags: torch.Tensor) -> torch.Tensor:
+        torch._assert_async(mask.all(), "nothing is seen")
+        torch._assert_async(flags.all(), "nothing is seen")
+        return torch.softmax(self.linear(x), -1) * mask[:, None]
+
+
+class OneRow(nn.Module):
+    """Whole numbers of which only 0 is allowed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.table, self.linear = nn.Embedding(1, 256), nn.Linear(256, 512)
+
+    def forward(self, x: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
+        return torch.softmax(self.linear(x + self.table(index)), -1)
+
+
+@pytest.mark.parametrize("level", [4, 5])
+def test_tactics_are_timed_on_whole_numbers_that_the_model_takes(level: int) -> None:
+    x = torch.randn(16, 256)
+    seen, row = torch.ones(16, dtype=torch.int64), torch.zeros(16, dtype=torch.int64)
+    cases = [(Masked(), (x, seen, seen.bool())), (OneRow(), (x, row))]
+    for model, args in cases:
+        engine = ingot.build(torch.export.export(model.eval(), args), optimization_level=level)
+        assert_accurate(engine(*args), model(*args), golden(model, args))

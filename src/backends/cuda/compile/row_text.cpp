@@ -16,7 +16,7 @@ namespace {
 //     sums of the warps -> shared memory, added in order -> epilogue
 // Loads of b take as long as memory does, the rest as many cycles as it has instructions: what a warp does
 // once, behind the wait, is most of a kernel of few columns.
-constexpr std::string_view kSums = R"cuda(
+constexpr std::string_view kKeptSums = R"cuda(
 constexpr int kThreads = (kWarps + kMomentWarps) * 32, kColumns = kWarps / kDepthWarps * kOwnColumns, kTileSums = kProducts * kRows * kColumns;
 
 // [kDepthWarps][kProducts][kRows][kColumns]
@@ -77,10 +77,10 @@ struct Sums {
 };
 )cuda";
 
-// A warp has eight columns, and two slices of the depth: lane 4 g + q has 16 bytes of 64 of column g in each. Products of
-// fragments add up slice s of a column, which is row g + 8 s of a fragment, and that of row r of a, which is column 2 r + s
-// of the other: a lane's first and last sum are those of column g and row q. Which element of the depth an element of a
-// fragment is does not matter where both agree.
+// A warp has eight columns, and two slices of the depth: lane 4 g + q has 16 bytes of 64 of column g in each.
+// Products of fragments add up slice s of a column, which is row g + 8 s of a fragment, and that of row r of
+// a, which is column 2 r + s of the other: a lane's first and last sum are those of column g and row q. Which
+// element of the depth an element of a fragment is does not matter where both agree.
 constexpr std::string_view kByTensorCores = R"cuda(
 constexpr int kSlices = 2 * kDepthWarps, kStep = kSlices * 4 * kChunk, kSteps = (kDepth + kStep - 1) / kStep;
 constexpr int kOwn = kProducts * 2;  // chunks of a step: c-th: slice c / kProducts of product c % kProducts
@@ -177,7 +177,7 @@ DEVICE f32 twin_sum(char* shared, int row, int column) { return sum_in(shared, k
 }  // namespace
 
 std::string row_body(bool by_tensor_cores) {
-  return fmt::format("{}{}{}", kSums, by_tensor_cores ? kByTensorCores : kByLanes, kTile);
+  return fmt::format("{}{}{}", kKeptSums, by_tensor_cores ? kByTensorCores : kByLanes, kTile);
 }
 
 }  // namespace ingot::core::cuda

@@ -38,7 +38,7 @@ struct RowTile {
   bool by_tensor_cores = false;  // of halves, eight columns a warp; else lanes multiply
   int own_columns;               // of a warp, of each product
   int depth_warps = 1;           // which share the depth of these columns
-  int ahead;                     // steps of the depth that are loaded before the kernel waits for its predecessor
+  int ahead;  // steps of the depth that are loaded before the kernel waits for its predecessor
   int products = 1;
   static constexpr int kWarps = 8;
   int columns() const { return kWarps / depth_warps * own_columns; }
