@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`python -m bench.cuda_peers MODEL ...`: halves on the first GPU: eager, eager + CUDA graph, inductor, Ingot with predicted
-and with timed tactics (levels 3 and 5), and through torch.compile, in turns.
+and with timed tactics (levels 3 and 5), and through torch.compile, in turns, each round beginning with another one.
 
 A time is the median of a call on an idle GPU, by events. Inputs lie on the GPU; two sets of them are used in turns, but the graph of eager
 has one. `cold`: the second-level cache was overwritten before each call. Errors are the largest difference to fp32 in eager over its
@@ -95,9 +95,10 @@ def measure(name: str, dtype: torch.dtype, autotunes: bool) -> dict[str, Any]:
         for k in range(8):
             way(k % 2)
     times: dict[str, list[float]] = {way: [] for way in ways}
-    for _ in range(ROUNDS):
-        for way, run in ways.items():
-            times[way] += call_us(run)
+    order = list(ways)
+    for number in range(ROUNDS):  # what ran before decides the GPU's clock: none always follows the same one
+        for way in order[number % len(order) :] + order[: number % len(order)]:
+            times[way] += call_us(ways[way])
     other = torch.empty(CACHE_BYTES, dtype=torch.uint8, device="cuda")
     cold = {way: statistics.median(call_us(run, other.zero_)) for way, run in ways.items()}
     kernels = [step for step in tuned.inspect()["main"]["steps"] if step["kind"] == "kernel"]
