@@ -219,7 +219,7 @@ def _row(module: GraphModule, node: Node, names: Mapping[Any, str], given: Input
 
 
 def _with_names(node: Node, names: Mapping[Any, str]) -> tuple[Any, Any]:
-    """The arguments, with the program's names of groups."""
+    """The arguments, with the program's names of groups, and without the numbers of GPUs: each rank has its own."""
     schema = getattr(node.target, "_schema", None)
     slots = [
         slot
@@ -229,6 +229,8 @@ def _with_names(node: Node, names: Mapping[Any, str]) -> tuple[Any, Any]:
     ]
 
     def renamed(slot: int | str, value: Any) -> Any:
+        if isinstance(value, torch.device):
+            return value.type
         if slot not in slots:
             return value
         return (
