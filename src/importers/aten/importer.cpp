@@ -11,9 +11,9 @@
 #include "importers/aten/converters/reasons.h"
 #include "importers/aten/one_dtype.h"
 #include "importers/aten/program/node_error.h"
-#include "importers/aten/program/values_read.h"
 #include "importers/aten/recorded.h"
 #include "importers/aten/schema/schemas.h"
+#include "importers/aten/schema/values_needed.h"
 #include "ops/ops.h"
 #include "ops/reshape.h"
 #include "ops/size_condition.h"
@@ -67,7 +67,7 @@ Importer::Importer(const Graph& source, core::Graph& graph, std::vector<SizeChec
     : source_(source),
       graph_(graph),
       aliases_(find_aliases(source)),
-      needed_(values_needed(source)),
+      needed_(values_needed(source, aliases_)),
       slots_(source.values.size()),
       seen_(source.values.size()),
       checks_of_parent_(checks) {}

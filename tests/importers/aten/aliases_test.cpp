@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "importers/aten/schema/aliases.h"
+#include "importers/aten/schema/values_needed.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -32,6 +33,21 @@ TEST(Aliases, NameWhatACallWrites) {
   EXPECT_EQ(aliases.target[1], view);
   EXPECT_EQ(aliases.root(result), x);
   EXPECT_TRUE(aliases.written.contains(x));
+}
+
+// Some write without saying so by their names.
+TEST(Aliases, CallsThatWriteNeedTheirOperands) {
+  ProgramWriter writer;
+  const ValueId x = writer.input("x", {2, 3});
+  const ValueId mean = writer.input("mean", {3}), variance = writer.input("variance", {3});
+  const ValueId shown = writer.call("aten.view.default", {{mean}, list({3})}, {3});
+  writer.call_for_several("aten._native_batch_norm_legit.default",
+                          {{x}, {None{}}, {None{}}, {shown}, {variance}, {true}, {0.1}, {1e-5}},
+                          {{2, 3}, {3}, {3}});
+  const ValueId unread = writer.input("unread", {2});
+  writer.call("aten.relu.default", {{unread}}, {2});
+  const Graph& graph = writer.program.graph;
+  EXPECT_EQ(values_needed(graph, find_aliases(graph)), (std::set<ValueId>{x, mean, variance, shown}));
 }
 
 TEST(Aliases, EveryPartOfASplitIsAView) {

@@ -19,8 +19,4 @@ void for_each_value(const Argument& argument, const Visit& visit) {
 // The values that calls of the graph take, or that it returns: of the inputs, those that may decide a result.
 std::set<ValueId> values_read(const Graph& graph);
 
-// The values on which results depend, and calls for their effect: in-place ones (`add_`), and those without
-// results (assertions).
-std::set<ValueId> values_needed(const Graph& graph);
-
 }  // namespace ingot::core::aten
