@@ -9,6 +9,7 @@ import ingot
 import pytest
 import torch
 from ingot.torch_backend import backend
+from small_models import Function
 from torch import nn
 
 F = nn.functional
@@ -75,17 +76,6 @@ def test_dtypes_are_those_of_eager(name: str, dtype: torch.dtype, way: str) -> N
     torch.testing.assert_close(found, expected, rtol=5e-2, atol=5e-2)
 
 
-class Plain(nn.Module):
-    """The region is around the model."""
-
-    def __init__(self, function: Callable[[torch.Tensor], torch.Tensor]) -> None:
-        super().__init__()
-        self.function = function
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return self.function(x)
-
-
 def _compare_whole(compiled: Callable[..., torch.Tensor], x: torch.Tensor, expected: torch.Tensor) -> None:
     assert ingot.report(compiled).fallbacks == []
     found = compiled(x)
@@ -100,7 +90,7 @@ def test_exported_programs(name: str, dtype: torch.dtype, way: str, caplog: pyte
     """Region in the model, around all, or around torch.export alone: a program does not say so, and means what torch does with it."""
     torch.manual_seed(0)
     x = torch.randn(2, 3, 8, 8).to(dtype)
-    model = Inside(CASES[name]) if way == "inside" else Plain(CASES[name])
+    model = Inside(CASES[name]) if way == "inside" else Function(CASES[name])
     with torch.no_grad():
         with torch.autocast("cpu", torch.bfloat16, enabled=way != "inside"):
             expected = model(x)

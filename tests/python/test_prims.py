@@ -10,6 +10,7 @@ import ingot
 import pytest
 import torch
 from accuracy import assert_accurate
+from small_models import Function
 
 _prims = torch.ops.prims
 _WHOLE = {"require_full_compilation": True, "check_speed": False}
@@ -20,17 +21,8 @@ _BINARY = ("add", "atan2", "div", "eq", "ge", "gt", "le", "lt", "maximum", "mini
 _REDUCTIONS = ("amax", "amin", "prod", "sum")
 
 
-class _Model(torch.nn.Module):
-    def __init__(self, function: Callable[..., Any]) -> None:
-        super().__init__()
-        self.function = function
-
-    def forward(self, *args: torch.Tensor) -> Any:
-        return self.function(*args)
-
-
 def _check(function: Callable[..., Any], *args: torch.Tensor) -> None:
-    model = _Model(function)
+    model = Function(function)
     run = ingot.compile(torch.export.export(model, args), **_WHOLE)
     wide = [arg.double() if arg.is_floating_point() else arg for arg in args]
     actual, eager, exact = run(*args), model(*args), model(*wide)
@@ -135,7 +127,7 @@ def test_dropout_in_evaluation() -> None:
 def test_strides() -> None:
     _check(lambda x: torch.as_strided(x * 2, (2, 2), (1, 2), 1), _random(3, 4))
     rows = torch.export.Dim("rows", min=2, max=64)
-    model = _Model(lambda x: torch.as_strided(x * 2, (2, 3), (4, 1), 1))
+    model = Function(lambda x: torch.as_strided(x * 2, (2, 3), (4, 1), 1))
     program = torch.export.export(
         model, (_random(3, 4),), dynamic_shapes={"args": ({0: rows},)}, strict=False
     )

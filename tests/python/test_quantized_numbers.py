@@ -8,18 +8,7 @@ from collections.abc import Callable
 import ingot
 import pytest
 import torch
-from torch import nn
-
-
-class Rounded(nn.Module):
-    """Quantize and dequantize as PT2E may write them."""
-
-    def __init__(self, function: Callable[[torch.Tensor], torch.Tensor]) -> None:
-        super().__init__()
-        self.function = function
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return self.function(x)
+from small_models import Function
 
 
 def _forms() -> dict[str, Callable[[torch.Tensor], torch.Tensor]]:
@@ -55,7 +44,7 @@ def _forms() -> dict[str, Callable[[torch.Tensor], torch.Tensor]]:
 
 @pytest.mark.parametrize("form", ["tensors", "channels", "wide", "halves", "limited"])
 def test_numbers_are_those_of_torch(form: str) -> None:
-    module = Rounded(_forms()[form])
+    module = Function(_forms()[form])
     x = torch.randn(4, 3, 50, generator=torch.Generator().manual_seed(1)) * 3
     x[0, 0, :6] = torch.tensor([0.0, -0.0, 1e30, -1e30, 0.05, 0.15])
     compiled = ingot.compile(module, inputs=[x], require_full_compilation=True)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import pytest
 import torch
+from small_models import Function
 from whole_models import WHOLE, ahead_of_time, check
 
 
@@ -27,21 +28,10 @@ CALLS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
 }
 
 
-class _Function(torch.nn.Module):
-    """torch.compile traces no resize_, torch.export does."""
-
-    def __init__(self, function: Callable[[torch.Tensor], torch.Tensor]) -> None:
-        super().__init__()
-        self.function = function
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return self.function(x)
-
-
 @pytest.mark.parametrize("name", CALLS)
 def test_new_sizes(name: str) -> None:
     x = torch.arange(12.0).reshape(3, 4)
-    check(_Function(CALLS[name]), ahead_of_time, [(x,), (x + 1,)])
+    check(Function(CALLS[name]), ahead_of_time, [(x,), (x + 1,)])
 
 
 def test_sizes_that_vary() -> None:

@@ -15,18 +15,10 @@ import torch
 from accuracy import assert_accurate
 from errors.inputs import INGOT
 from gpu_targets import needs_nvrtc
+from small_models import Function
 
 FLOATS = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
 INTEGERS = (torch.int64, torch.int32, torch.int8, torch.uint8)
-
-
-class Call(torch.nn.Module):
-    def __init__(self, function: Callable[..., Any]) -> None:
-        super().__init__()
-        self.function = function
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return self.function(x)
 
 
 OF_ALL: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
@@ -75,7 +67,7 @@ def steps(engine: ingot.Engine) -> list[str]:
 
 
 def exported(function: Callable[..., Any], x: torch.Tensor) -> torch.export.ExportedProgram:
-    return torch.export.export(Call(function), (x,))
+    return torch.export.export(Function(function), (x,))
 
 
 def scaled(x: torch.Tensor) -> torch.Tensor:
@@ -101,7 +93,7 @@ def test_one_launch(function: Callable[..., Any], dtype: torch.dtype) -> None:
 def test_sizes_may_vary(dtype: torch.dtype) -> None:
     x = values(dtype)
     rows = {0: torch.export.Dim("rows", min=1, max=9)}
-    program = torch.export.export(Call(scaled), (x,), dynamic_shapes=(rows,))
+    program = torch.export.export(Function(scaled), (x,), dynamic_shapes=((rows,),))
     engine = ingot.build(program)
     assert len(steps(engine)) == 1
     for count in (1, 4):
