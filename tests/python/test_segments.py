@@ -41,6 +41,31 @@ def test_histograms_over_their_data() -> None:
         in_engine(function, torch.tensor([1.0, NAN]))
 
 
+_EDGES = (torch.tensor([-2.0, -0.5, 0.25, 3.0]), torch.tensor([-1.0, 1.0]), torch.tensor([0.0, 0.5, 1.0]))
+ROW_HISTOGRAMS = {
+    "counts": lambda x: torch.histogramdd(x, [3, 4, 2]),
+    "one count": lambda x: torch.histogramdd(x, 3),
+    "range": lambda x: torch.histogramdd(x, [4, 2, 3], range=[-1.0, 1.0, 0.0, 2.0, -3.0, 0.5]),
+    "density": lambda x: torch.histogramdd(x, [2, 3, 2], density=True),
+    "weights": lambda x: torch.histogramdd(x, [2, 2, 2], weight=x[..., 0].abs(), density=True),
+    "edges": lambda x: torch.histogramdd(x, [edges.to(x.dtype) for edges in _EDGES], weight=x[..., 1].abs()),
+}
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+@pytest.mark.parametrize("name", ROW_HISTOGRAMS)
+def test_histograms_of_rows(name: str, dtype: torch.dtype) -> None:
+    def function(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        counts, edges = ROW_HISTOGRAMS[name](x)
+        return counts, *edges
+
+    on_edges = torch.tensor([[-2.0, 1.0, 0.5], [3.0, -1.0, 1.0], [0.25, 0.0, 0.0], [-0.5, 1.0, 1.0]])
+    for x in (seeded(40, 3), seeded(4, 5, 3), on_edges, torch.full((5, 3), 2.0)):
+        assert_same(function, x.to(dtype))
+    if name in ("range", "edges"):
+        assert_same(function, torch.tensor([[NAN, 0.5, 0.0], [0.5, NAN, 0.2], [0.1, 0.5, 0.25]], dtype=dtype))
+
+
 def test_indices_of_adaptive_pools() -> None:
     x = seeded(2, 3, 7, 5)
     x[0, 1, 3, 2] = NAN
