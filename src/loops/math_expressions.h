@@ -49,6 +49,9 @@ Expr exp_of_sum(const Expr& x, const Expr& low);  // exp(x + low) for a low part
 Expr log(const Expr& x);
 Expr erf_below_one(const Expr& x);          // erf(x) of f64 for |x| <= 1
 Expr scaled_erfc_above_one(const Expr& x);  // exp(x^2) erfc(x) of f64 for x >= 1
+// Of x + low for f64 x >= 0, a quarter of pi at most for |low|, and much less where x < 2^48.
+Expr sin_of_sum(const Expr& x, const Expr& low);
+Expr cos_of_sum(const Expr& x, const Expr& low);
 Expr power(const Expr& x, const Expr& y);
 Expr atan2(const Expr& y, const Expr& x);
 

@@ -208,7 +208,16 @@ Expr tan(const Expr& x) {
   return real_of(binary(Binary::kXor, bits_of(value), sign_bit(x)));
 }
 
+Expr circular_of_sum(const Expr& x, const Expr& low, int64_t shift) {
+  return of_reduced(x, [&](const ReducedAngle& angle) {
+    return circular({angle.quadrant, angle.rest + low}, nullptr, shift);
+  });
+}
+
 }  // namespace
+
+Expr sin_of_sum(const Expr& x, const Expr& low) { return circular_of_sum(x, low, 0); }
+Expr cos_of_sum(const Expr& x, const Expr& low) { return circular_of_sum(x, low, 1); }
 
 }  // namespace ingot::core::loops::math
 

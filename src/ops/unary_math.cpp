@@ -94,6 +94,14 @@ constinit const Op bessel_i0 =
     unary_op<apply_function<functions::bessel_i0>>("bessel_i0", "modified Bessel function of order 0");
 constinit const Op bessel_i1 =
     unary_op<apply_function<functions::bessel_i1>>("bessel_i1", "modified Bessel function of order 1");
+constinit const Op bessel_j0 =
+    unary_op<apply_function<functions::bessel_j0>>("bessel_j0", "Bessel function of the first kind, order 0");
+constinit const Op bessel_j1 =
+    unary_op<apply_function<functions::bessel_j1>>("bessel_j1", "Bessel function of the first kind, order 1");
+constinit const Op bessel_y0 = unary_op<apply_function<functions::bessel_y0>>(
+    "bessel_y0", "Bessel function of the second kind, order 0", kFloatingOperand, positive_samples);
+constinit const Op bessel_y1 = unary_op<apply_function<functions::bessel_y1>>(
+    "bessel_y1", "Bessel function of the second kind, order 1", kFloatingOperand, positive_samples);
 constinit const Op scaled_bessel_i0 =
     unary_op<apply_function<functions::scaled_bessel_i0>>("scaled_bessel_i0", "exp(-|x|) bessel_i0(x)");
 constinit const Op scaled_bessel_i1 =

@@ -169,6 +169,8 @@ struct SpecialAccuracy {
 };
 const SpecialAccuracy kSpecialAccuracies[] = {
     {functions::bessel_i0, -20, 20},        {functions::bessel_i1, -20, 20},
+    {functions::bessel_j0, -60, 60},        {functions::bessel_j1, -60, 60},
+    {functions::bessel_y0, 0, 60},          {functions::bessel_y1, 0, 60},
     {functions::digamma, -5, 20},           {functions::inverse_erf, -1, 1},
     {functions::inverse_normal, 0, 1},      {functions::log_gamma, -5, 20},
     {functions::scaled_bessel_i0, -50, 50}, {functions::scaled_bessel_i1, -50, 50},

@@ -52,6 +52,10 @@ class Bound:
 
 
 BOUNDS = {
+    "bessel_j0": Bound(special.bessel_j0, lambda x: mp.besselj(0, x), -60, 60, 1, 8, True),
+    "bessel_j1": Bound(special.bessel_j1, lambda x: mp.besselj(1, x), -60, 60, 1, 8, True),
+    "bessel_y0": Bound(special.bessel_y0, lambda x: mp.bessely(0, x), 0, 60, 1, 8, True),
+    "bessel_y1": Bound(special.bessel_y1, lambda x: mp.bessely(1, x), 0, 60, 1, 8, True),
     "digamma": Bound(torch.digamma, mp.digamma, -8, 30, 1, 8, True),
     "erfcx": Bound(special.erfcx, lambda x: mp.exp(x * x) * mp.erfc(x), -9, 60, 1, 8),
     "erfinv": Bound(special.erfinv, _inverse_erf, -1, 1, 3, 3),
