@@ -51,12 +51,21 @@ double lower_series(double a, double x) {
   return sum * scale / a;
 }
 
+// Highest power first: (-1)^k zeta(k) / k of log(gamma(1 + a)) for k from 24 to 2, and Euler's constant.
+constexpr double kLogGamma[] = {
+    0.04166666915034121, -0.04347826605304026, 0.04545455629320467,  -0.047619070330142226,
+    0.05000004769810169, -0.05263167937961666, 0.055555767627403614, -0.058823978658684585,
+    0.06250095514121304, -0.06666870588242046, 0.07143294629536133,  -0.0769325164113522,
+    0.083353840546109,   -0.09095401714582904, 0.1000994575127818,   -0.11133426586956469,
+    0.12550966952474304, -0.1440498967688461,  0.1695571769974082,   -0.20738555102867398,
+    0.27058080842778454, -0.40068563438653143, 0.8224670334241132,   -std::numbers::egamma};
+
 // log(gamma(1 + a)), also where 1 + a is 1.
 double log_gamma_beside_one(double a) {
   if (a > 0.2) return log_gamma(a + 1);
-  double sum = -std::numbers::egamma * a, power = a * a;
-  for (double k = 2; std::fabs(power) > kEpsilon * a; ++k, power *= -a) sum += zeta(k, 1) * power / k;
-  return sum;
+  double sum = 0;
+  for (const double coefficient : kLogGamma) sum = sum * a + coefficient;
+  return sum * a;
 }
 
 // The power series of the upper function, for small x.
@@ -70,23 +79,35 @@ double upper_series(double a, double x) {
   return -std::expm1(power) - a * std::exp(power) * sum;
 }
 
-// The continued fraction of the upper function, by Lentz's method: for x >= a.
+// A convergent of a continued fraction. Both parts have the same recurrence, which needs no division.
+struct Convergent {
+  double numerator, denominator;
+  Convergent after(const Convergent& last, double a, double b) const {
+    return {b * numerator + a * last.numerator, b * denominator + a * last.denominator};
+  }
+  bool equals(const Convergent& other) const {
+    const double product = numerator * other.denominator;
+    return std::fabs(product - other.numerator * denominator) <= std::fabs(product) * kEpsilon;
+  }
+  Convergent times(double factor) const { return {numerator * factor, denominator * factor}; }
+};
+
+// The continued fraction of the upper function: for x >= a.
 double upper_fraction(double a, double x) {
-  constexpr double kTiny = 1e-300;
+  constexpr double kLarge = 0x1p400;  // whose square times 1e20 is finite
   const double scale = incomplete_scale(a, x);
   if (scale == 0) return 0;
-  double b = x + 1 - a, c = 1 / kTiny, d = 1 / b, h = d;
+  double b = x + 1 - a;
+  Convergent last{0, 1}, current{1, b};
   for (double k = 1; k < 1e6; ++k) {
-    const double an = -k * (k - a);
     b += 2;
-    d = an * d + b;
-    d = 1 / (std::fabs(d) < kTiny ? kTiny : d);
-    c = b + an / c;
-    if (std::fabs(c) < kTiny) c = kTiny;
-    h *= d * c;
-    if (std::fabs(d * c - 1) < kEpsilon) break;
+    const Convergent next = current.after(last, -k * (k - a), b);
+    last = current, current = next;
+    if (current.equals(last)) break;
+    if (std::fabs(current.denominator) > kLarge)
+      last = last.times(1 / kLarge), current = current.times(1 / kLarge);
   }
-  return h * scale;
+  return current.numerator / current.denominator * scale;
 }
 
 // Temme's uniform expansion, to its second term: for large a. `side` 1: the upper function, -1: the lower.
@@ -106,8 +127,9 @@ double upper_of(double a, double x) {
   return is_lower_small ? 1 - lower_series(a, x) : upper_series(a, x);
 }
 double lower_of(double a, double x) {
+  constexpr double kShortSeries = 8;  // up to here the series is faster than the fraction
   if (a > kLargeOrder) return expanded_gamma(a, x, -1);
-  return x > 1 && x > a ? 1 - upper_of(a, x) : lower_series(a, x);
+  return x > kShortSeries && x > a ? 1 - upper_of(a, x) : lower_series(a, x);
 }
 
 // torch's values where either is 0, infinite, negative or not a number; nullopt elsewhere. The
