@@ -5,42 +5,13 @@
 #include "routines/condensed_forms.h"
 
 #include <algorithm>
-#include <cmath>
+
+#include "routines/one_reflection.h"
 
 namespace ingot::core::routines {
 namespace {
 
 using Eigen::Index;
-
-struct Reflected {
-  double scale, length;
-};
-// Beside the largest element, which is about 1. The square root of less would not be accurate.
-constexpr double kNegligibleSquare = 1e-250;
-
-// x becomes v of the reflection I - scale v v^T, whose first element is 1, and which makes `length` of the
-// first element of x and zeros of the others.
-Reflected reflect(double* x, Index size) {
-  double others = 0;
-  for (Index i = 1; i < size; ++i) others += x[i] * x[i];
-  const double first = x[0];
-  x[0] = 1;
-  if (others < kNegligibleSquare) {
-    std::fill_n(x + 1, size - 1, 0.0);
-    return {0, first};
-  }
-  const double length = -std::copysign(std::sqrt(first * first + others), first),
-               factor = 1 / (first - length);
-  for (Index i = 1; i < size; ++i) x[i] *= factor;
-  return {(length - first) / length, length};
-}
-
-// As long as the matrix is high, and readable where it is padded.
-struct WorkVectors {
-  PaddedColumns memory;
-  explicit WorkVectors(Index rows) : memory(rows + kColumnsOfKernels, 6) {}
-  double* operator[](Index index) const { return memory.column(index); }
-};
 
 void keep(KeptReflections* kept, Index index, const double* v, double scale) {
   if (kept == nullptr) return;
@@ -52,9 +23,6 @@ void prepare(KeptReflections* kept, Index rows, Index columns) {
   kept->vectors = Matrix::Zero(rows, columns);
   kept->scales = Eigen::VectorXd::Zero(columns);
 }
-
-// The first row that kernels can begin with.
-Index aligned(Index row) { return row / kRowsOfKernels * kRowsOfKernels; }
 
 }  // namespace
 

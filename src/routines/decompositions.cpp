@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Orthogonal factorizations and exponentials.
+// Orthogonal factorizations.
 #include <algorithm>
-#include <limits>
-
-#include <unsupported/Eigen/MatrixFunctions>
 
 #include "routines/matrices.h"
 #include "routines/reflections.h"
 
 namespace ingot::core::routines {
 namespace {
-
-constexpr double kNotFound = std::numeric_limits<double>::quiet_NaN();
 
 // The reflections below the diagonal and R above it, and their factors: what LAPACK's geqrf returns.
 template <typename Given>
@@ -54,30 +49,11 @@ void run_householder_product(const RoutineCall& call) {
   });
 }
 
-template <typename Given>
-void run_matrix_exponential(const RoutineCall& call) {
-  require_matrices(call, kParts<Given>, kParts<Given>);
-  const TensorView& x = call.inputs[0];
-  const Matrices sizes = matrices_of(x);
-  require_fit(are_batches_of(call.inputs, x, sizes.rows, sizes.rows) &&
-                  are_batches_of(call.outputs, x, sizes.rows, sizes.rows) && sizes.rows == sizes.columns,
-              "matrix_exponential");
-  if (sizes.rows == 0) return;
-  for_each_matrix(call, sizes.count, sizes.rows * sizes.rows, [&](int64_t i) {
-    const Given work = read_matrix<Given>(call.inputs, i);
-    const Given result =
-        work.allFinite() ? work.exp().eval() : Given::Constant(sizes.rows, sizes.rows, kNotFound).eval();
-    write_matrix<Given>(call.outputs, i, result);
-  });
-}
-
 }  // namespace
 
 void householder_qr(const RoutineCall& call) { run_householder_qr<Matrix>(call); }
 void complex_householder_qr(const RoutineCall& call) { run_householder_qr<ComplexMatrix>(call); }
 void householder_product(const RoutineCall& call) { run_householder_product<Matrix>(call); }
 void complex_householder_product(const RoutineCall& call) { run_householder_product<ComplexMatrix>(call); }
-void matrix_exponential(const RoutineCall& call) { run_matrix_exponential<Matrix>(call); }
-void complex_matrix_exponential(const RoutineCall& call) { run_matrix_exponential<ComplexMatrix>(call); }
 
 }  // namespace ingot::core::routines

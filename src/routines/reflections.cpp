@@ -4,6 +4,9 @@
 #include "routines/reflections.h"
 
 #include <algorithm>
+#include <cmath>
+
+#include "routines/one_reflection.h"
 
 namespace ingot::core::routines {
 namespace {
@@ -36,8 +39,52 @@ struct Reflections {
   }
 };
 
-template <typename Given>
-void reflect_columns(Eigen::Ref<Given> x, Eigen::Ref<VectorOf<Given>> scales) {
+// The power of two by which the largest element of x becomes about 1.
+double scale_to_one(const Eigen::Ref<const Matrix>& x) {
+  const double largest = x.cwiseAbs().maxCoeff();
+  return largest > 0 && std::isfinite(largest) ? std::ldexp(1.0, -std::ilogb(largest)) : 1;
+}
+
+// What a reflection subtracts, a product of two vectors, is left for the next one, which reads and writes the
+// columns anyway.
+void reflect_columns(Eigen::Ref<Matrix> x, Eigen::Ref<VectorOf<Matrix>> scales) {
+  const Index rows = x.rows(), columns = x.cols();
+  const double scale = scale_to_one(x);
+  PaddedColumns a(rows, columns);
+  for (Index j = 0; j < columns; ++j) {
+    for (Index i = 0; i < rows; ++i) a.column(j)[i] = x(i, j) * scale;
+  }
+  const WorkVectors vectors(std::max(rows, columns));
+  double *v = vectors[0], *w = vectors[1], *u = vectors[2], *along = vectors[3];
+  const double* const zeros = vectors[4];
+  for (Index k = 0; k < scales.size(); ++k) {
+    const double* const column = a.column(k);
+    const Index start = aligned(k), first = k + 1, width = columns - first;
+    for (Index i = k; i < rows; ++i) u[i] = column[i] - v[i] * w[k];
+    std::fill(u + start, u + k, 0.0);
+    const auto [factor, length] = reflect(u + k, rows - k);
+    scales(k) = factor;
+    x(k, k) = length / scale;
+    std::copy_n(u + first, rows - first, x.col(k).data() + first);
+    if (width == 0) break;
+    update_columns({a.column(first) + start,
+                    a.stride(),
+                    a.rows() - start,
+                    width,
+                    {v + start, zeros},
+                    {w + first, zeros},
+                    u + start,
+                    along + first});
+    for (Index j = first; j < columns; ++j) {
+      w[j] = along[j] * factor;
+      x(k, j) = (a.column(j)[k] - w[j]) / scale;
+    }
+    std::swap(v, u);
+  }
+}
+
+void reflect_columns(Eigen::Ref<ComplexMatrix> x, Eigen::Ref<VectorOf<ComplexMatrix>> scales) {
+  using Given = ComplexMatrix;
   VectorOf<Given> work(x.cols());
   for (Index k = 0; k < scales.size(); ++k) {
     const Index rows = x.rows() - k, right = x.cols() - k - 1;
@@ -55,7 +102,7 @@ void reflect_columns(Eigen::Ref<Given> x, Eigen::Ref<VectorOf<Given>> scales) {
 template <typename Given>
 void factor_qr(Eigen::Ref<Given> x, Eigen::Ref<VectorOf<Given>> scales) {
   const Index count = scales.size(), rows = x.rows(), columns = x.cols();
-  if (count <= kReflectedAlone && columns <= kReflectedAlone) return reflect_columns<Given>(x, scales);
+  if (count <= kReflectedAlone && columns <= kReflectedAlone) return reflect_columns(x, scales);
   const Index left = std::min({count, kReflectedTogether, (columns + 1) / 2}), right = columns - left;
   factor_qr<Given>(x.leftCols(left), scales.head(left));
   if (right == 0) return;

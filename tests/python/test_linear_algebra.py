@@ -97,6 +97,22 @@ def test_empty_matrices(shape: tuple[int, ...]) -> None:
     check(function, seeded(*shape))
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.complex64, torch.complex128], ids=str)
+def test_exponentials_of_matrices_of_all_sizes(dtype: torch.dtype) -> None:
+    """Each degree of the polynomial, and repeated squares; the norm of the error beside that of the result."""
+    wide = torch.complex128 if dtype.is_complex else torch.float64
+    x = seeded(7, 7).to(wide)
+    if dtype.is_complex:
+        x = x + 1j * seeded(7, 7).mT.to(wide)
+    scales = torch.logspace(-6, 1.2, 60, dtype=torch.float64)
+    given = (x / linalg.matrix_norm(x, 1) * scales[:, None, None]).to(dtype)
+    skew = (given - given.mH) / 2  # its exponential has the norm 1, but no element of the powers has
+    for matrices in (given, skew, torch.cat([given[-1:], given.new_zeros(1, 7, 7)])):
+        result, exact = in_engine(linalg.matrix_exp, matrices), linalg.matrix_exp(matrices.to(wide))
+        errors = linalg.matrix_norm(result.to(wide) - exact) / linalg.matrix_norm(exact)
+        assert errors.max() < (torch.finfo(dtype).eps if dtype.itemsize < wide.itemsize else 2e-14), errors
+
+
 def test_wide_numbers() -> None:
     check(lambda x: torch.cat([SQUARE["solve"](x), rebuilt_eigen(x), SQUARE["cholesky"](x)], -2),
           seeded(2, 12, 12, dtype=torch.float64))  # fmt: skip
