@@ -8,7 +8,7 @@
 namespace ingot::core::ops {
 namespace {
 
-constexpr Operand kFoldOperands[] = {{"x", DTypeSet::kFloating},
+constexpr Operand kFoldOperands[] = {{"x", DTypeSet::kNumeric},
                                      {.name = "bias", .dtypes = DTypeSet::kFloating, .optional = true}};
 
 int64_t taps(const Fold& fold) {
@@ -42,6 +42,12 @@ Types infer_fold(const Node& node) {
   return {type};
 }
 
+// Windows that lie side by side, from the first to the last element of dim i.
+bool fills_result(const Fold& fold, const Shape& x, size_t i) {
+  return fold.kernel[i] == fold.stride[i] && fold.padding[i] == 0 &&
+         fold.size[i] == x[i + 2] * Dim(fold.stride[i]);
+}
+
 // Along one dim: position + padding = element * stride + tap; the taps of one position are `stride` apart.
 loops::Kernel lower_fold(const Node& node) {
   const auto fold = node.attributes<Fold>();
@@ -56,23 +62,25 @@ loops::Kernel lower_fold(const Node& node) {
   const Dim group_channels = core::floor_divide(shape[1], fold.groups);
   Dim tap = fold.groups == 1 ? Dim(0) : core::floor_divide(index[1], group_channels);
   Index at{index[0], Dim(0)};
-  Expr guard;
+  Expr guard;  // null: each element has a window
   for (size_t i = 0; i < fold.kernel.size(); ++i) {
     const Dim reach = index[i + 2] + Dim(fold.padding[i]);
     const Dim offset = core::modulo(reach, fold.stride[i]) + inner.index[i] * Dim(fold.stride[i]);
     const Dim element = core::floor_divide(reach, fold.stride[i]) - inner.index[i];
-    Expr meets = inside(element, 0, x[i + 2]);
-    if (fold.kernel[i] % fold.stride[i] != 0)
-      meets = both(meets, below(loops::index_value(offset), loops::index_value(Dim(fold.kernel[i]))));
-    guard = guard ? both(guard, meets) : meets;
+    if (!fills_result(fold, x, i)) {
+      Expr meets = inside(element, 0, x[i + 2]);
+      if (fold.kernel[i] % fold.stride[i] != 0)
+        meets = both(meets, below(loops::index_value(offset), loops::index_value(Dim(fold.kernel[i]))));
+      guard = guard ? both(guard, meets) : meets;
+    }
     tap = tap * Dim(fold.kernel[i]) + offset;
     at.push_back(element);
   }
   const Dim channel = fold.groups == 1 ? index[1] : core::modulo(index[1], group_channels);
   at[1] = tap * group_channels + channel;
   const Expr value = kernel.load(0, at);
-  const Expr sum =
-      kernel.reduce("sum", loops::Combine::kAdd, inner, loops::select(guard, value, number(value, 0)));
+  const Expr sum = kernel.reduce("sum", loops::Combine::kAdd, inner,
+                                 guard ? loops::select(guard, value, number(value, 0)) : value);
   kernel.store(index, kernel.has(1) ? sum + kernel.load(1, {index[1]}) : sum);
   return kernel.finish();
 }
@@ -80,6 +88,7 @@ loops::Kernel lower_fold(const Node& node) {
 Samples fold_samples() {
   return {sample({f32({batch(), 18, 3, 4}), f32({2})}, Fold{{3, 3}, {2, 2}, {1, 0}, {6, 9}, 1}),
           sample({f32({1, 16, 5})}, Fold{{4}, {2}, {1}, {10}, 2}),
+          sample({tensor(DType::kU8, {batch(), 18, 2, 3}, 0, 250)}, Fold{{3, 2}, {3, 2}, {0, 0}, {6, 6}, 1}),
           sample({f32({1, 4, length(), 2})}, Fold{{2, 2}, {2, 2}, {0, 0}, {length() * 2, 4}, 1})};
 }
 

@@ -8,6 +8,7 @@
 #include "ops/reshape.h"
 #include "ops/view.h"
 #include "passes/replace_all_uses.h"
+#include "passes/separate_windows.h"
 #include "passes/target_passes.h"
 
 namespace ingot::core {
@@ -90,6 +91,14 @@ Value* product_and_fold(Graph& graph, const Node& node, const ops::ConvolutionTr
                               Shape(result.begin() + 2, result.end()), groups});
 }
 
+Value* expanded(Graph& graph, const Node& node, bool turns) {
+  const auto convolution = node.attributes<ops::ConvolutionTranspose>();
+  if (turns) return turned_convolution(graph, node, convolution);
+  if (has_separate_windows(node))
+    return convolve_windows(graph, node, weight_of_windows(graph, node.operands[1]));
+  return product_and_fold(graph, node, convolution);
+}
+
 bool has_elements(const Node& node) {
   return std::ranges::none_of(node.operand_type(1).shape, [](const Dim& dim) { return dim == Dim(0); });
 }
@@ -105,9 +114,7 @@ Graph expand_transposed_convolutions(Graph graph, const TransposedConvolutionRul
     const bool turns = becomes_convolution(*node, convolution);
     if ((!turns && !all_are(convolution.dilation, 1)) || !rewrites.allow(*node)) continue;
     Graph::InsertBefore scope(graph, node);
-    Value* result =
-        turns ? turned_convolution(graph, *node, convolution) : product_and_fold(graph, *node, convolution);
-    replace_all_uses(graph, node->results[0], result);
+    replace_all_uses(graph, node->results[0], expanded(graph, *node, turns));
   }
   graph.erase_dead_nodes();
   return graph;

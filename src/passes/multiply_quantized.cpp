@@ -15,6 +15,7 @@
 #include "passes/integer_constant.h"
 #include "passes/replace_all_uses.h"
 #include "passes/scale_to_quantize.h"
+#include "passes/separate_windows.h"
 #include "passes/simplify/pattern.h"
 #include "passes/target_passes.h"
 
@@ -47,6 +48,24 @@ bool is_of_columns(const Value* scale, const Value* weight) {
          (scale->type.shape[0] == Dim(1) || scale->type.shape[0] == weight->type.shape[0]);
 }
 
+// The scale of a transposed convolution's weight [C, O, *window], as one for all or [1, O, *window]; null if
+// it is of other dims.
+Value* scale_of_windows(Graph& graph, Value* scale, const Shape& weight) {
+  const Shape& given = scale->type.shape;
+  if (given.empty()) return scale;
+  const bool has_rows = given.size() == weight.size() && given[0] == Dim(1);
+  if (!has_rows && given.size() + 1 != weight.size()) return nullptr;
+  const auto of_columns = std::span(given).last(weight.size() - 1);
+  if (of_columns[0] != weight[1] ||
+      std::ranges::any_of(of_columns.subspan(1), [](const Dim& dim) { return dim != Dim(1); }))
+    return nullptr;
+  Shape shape(weight.size(), 1);
+  shape[1] = weight[1];
+  scale = graph.call(ops::reshape, {scale}, ops::NewShape{shape});
+  std::copy(weight.begin() + 2, weight.end(), shape.begin() + 2);
+  return graph.call(ops::expand, {scale}, ops::NewShape{shape});
+}
+
 // One scale, and a known zero point that is a number of the dtype: padding is filled with it, and its
 // products fit 32 bits.
 bool is_for_all(const Quantized& x) {
@@ -67,6 +86,7 @@ class MultiplyQuantized {
 
   Graph run() {
     for (Node* node : graph_.node_list()) {
+      if (has_separate_windows(*node)) visit_transposed(node);
       if (node->op == &ops::linear || node->op == &ops::convolution) visit(node);
       if (node->op == &ops::matmul) visit_matmul(node);
     }
@@ -98,6 +118,31 @@ class MultiplyQuantized {
     x->numbers = padded(x->numbers, axis, multiple);
     weight->numbers = padded(weight->numbers, 1, multiple);
     replace_all_uses(graph_, node->results[0], scaled(*node, *x, *weight));
+  }
+
+  // Becomes an ordinary convolution, whose result is quantized before its elements are moved.
+  void visit_transposed(Node* node) {
+    const auto x = quantized(node->operands[0]), weight = quantized(node->operands[1]);
+    if (!x || !weight || !is_for_all(*x) || weight->zero_point || rewrites_.is_disabled(*node)) return;
+    if (!invariant_.contains(weight->numbers->producer)) return;
+    const Graph::InsertBefore scope(graph_, node);
+    Value* scale = scale_of_windows(graph_, weight->scale, weight->numbers->type.shape);
+    if (scale == nullptr) return;
+    if (scale->type.rank() != 0) scale = weight_of_windows(graph_, scale);
+    Value* numbers = weight_of_windows(graph_, weight->numbers);
+    invariant_.insert(numbers->producer);
+    Value* result = convolve_windows(graph_, *node, graph_.call(ops::dequantize, {numbers, scale, nullptr}));
+    Node* convolution = result->producer->operands[0]->producer;
+    replace_all_uses(graph_, node->results[0], result);
+    quantize_windows(*result);
+    visit(convolution);
+  }
+  void quantize_windows(const Value& fold) {
+    if (fold.users.size() != 1 || fold.users.front()->op != &ops::quantize) return;
+    Node* quantization = fold.users.front();
+    const Graph::InsertBefore scope(graph_, quantization);
+    Value* numbers = quantize_before_rearrangement(graph_, *quantization);
+    if (numbers != nullptr) replace_all_uses(graph_, quantization->results[0], numbers);
   }
 
   // More of the depth: the products there are 0, as the weights are.

@@ -33,28 +33,31 @@ def quantize_value(
 
 def quantize_weights(module: GraphModule, sites: Sequence[Site], per_channel: bool) -> None:
     """Each weight becomes a buffer of i8 and its scales; layers that share one still do."""
-    done: dict[str, Node] = {}
+    done: dict[tuple[str, int], Node] = {}
     for site in sites:
-        name = str(site.weight.target)
-        if name not in done:
+        key = str(site.weight.target), site.channel_axis
+        if key not in done:
             with module.graph.inserting_before(sites[0].node):
-                done[name] = _quantized_weight(module, name, per_channel)
-        site.node.replace_input_with(site.weight, done[name])
+                done[key] = _quantized_weight(module, *key, per_channel)
+        site.node.replace_input_with(site.weight, done[key])
 
 
-def _quantized_weight(module: GraphModule, name: str, per_channel: bool) -> Node:
+def _quantized_weight(module: GraphModule, name: str, axis: int, per_channel: bool) -> Node:
     weight = attribute(module, name).detach()
-    largest = weight.abs().flatten(1).amax(1) if per_channel else weight.abs().max().expand(len(weight))
+    channels = weight.shape[axis]
+    rows = weight.abs().movedim(axis, 0).flatten(1)
+    largest = rows.amax(1) if per_channel else rows.max().expand(channels)
     scales = torch.where(largest > 0, largest.float() / _MOST, 1.0)
-    numbers = (weight.float() / scales.view(-1, *[1] * (weight.dim() - 1))).round().clamp(-_MOST, _MOST)
+    along = scales.view([channels if dim == axis else 1 for dim in range(weight.dim())])
+    numbers = (weight.float() / along).round().clamp(-_MOST, _MOST)
     short = name.replace(".", "_")
     operands = (
         add_constant(module, f"{short}_i8", numbers.to(torch.int8)),
         add_constant(module, f"{short}_scales", scales.clone()),
-        add_constant(module, f"{short}_zero_points", torch.zeros(len(weight), dtype=torch.int64)),
+        add_constant(module, f"{short}_zero_points", torch.zeros(channels, dtype=torch.int64)),
     )
     result = module.graph.call_function(
-        _ops.dequantize_per_channel.default, (*operands, 0, -_MOST, _MOST, torch.int8)
+        _ops.dequantize_per_channel.default, (*operands, axis, -_MOST, _MOST, torch.int8)
     )
     if weight.dtype == torch.float32:
         return result

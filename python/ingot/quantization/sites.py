@@ -14,7 +14,12 @@ from ingot.errors import UserError
 
 _aten = torch.ops.aten
 CONVOLUTIONS = (_aten.conv1d.default, _aten.conv2d.default, _aten.conv3d.default)
-CONTRACTIONS = (*CONVOLUTIONS, _aten.linear.default)
+TRANSPOSED_CONVOLUTIONS = (
+    _aten.conv_transpose1d.default,
+    _aten.conv_transpose2d.input,
+    _aten.conv_transpose3d.input,
+)
+CONTRACTIONS = (*CONVOLUTIONS, *TRANSPOSED_CONVOLUTIONS, _aten.linear.default)
 _HALVES = (torch.bfloat16, torch.float16)
 _ADDITIONS = (_aten.add.Tensor, _aten.add_.Tensor)
 
@@ -26,6 +31,11 @@ class Site:
     node: Node
     value: Node
     weight: Node  # get_attr
+
+    @property
+    def channel_axis(self) -> int:
+        """The dim of the weight that is the result's channels."""
+        return 1 if self.node.target in TRANSPOSED_CONVOLUTIONS else 0
 
 
 def attribute(module: GraphModule, name: str) -> torch.Tensor:
@@ -92,8 +102,30 @@ def _is_quantizable(
     tensor = attribute(module, str(weight.target))
     if tensor.dim() < 2 or tensor.numel() == 0:  # a vector has no rows with scales
         return False
-    suits = fits is None or (node.target not in CONVOLUTIONS and fits(tensor))
+    if node.target in TRANSPOSED_CONVOLUTIONS and not _has_separate_windows(node, tensor):
+        return False
+    suits = fits is None or (node.target == _aten.linear.default and fits(tensor))
     return suits and (tensor.dtype == torch.float32 or (halves and tensor.dtype in _HALVES))
+
+
+def _has_separate_windows(node: Node, weight: torch.Tensor) -> bool:
+    """Whether a transposed convolution adds up no windows: those that do stay f32 in engines."""
+    defaults = (None, None, None, 1, 0, 0, 1, 1)
+    _, _, _, stride, padding, output_padding, groups, dilation = (*node.args, *defaults[len(node.args) :])
+
+    def are_all(sizes: object, value: int) -> bool:
+        return all(size == value for size in (sizes if isinstance(sizes, (list, tuple)) else [sizes]))
+
+    window = list(weight.shape[2:])
+    strides = list(stride) if isinstance(stride, (list, tuple)) else [stride]
+    strides = strides * len(window) if len(strides) == 1 else strides
+    return (
+        strides == window
+        and groups == 1
+        and are_all(padding, 0)
+        and are_all(output_padding, 0)
+        and are_all(dilation, 1)
+    )
 
 
 def readers(sites: Sequence[Site]) -> dict[Node, list[Node]]:
@@ -106,6 +138,6 @@ def readers(sites: Sequence[Site]) -> dict[Node, list[Node]]:
     for site in sites:
         found.setdefault(site.value, []).append(site.node)
     for value, nodes in found.items():
-        if all(node.target in CONVOLUTIONS for node in nodes):
+        if all(node.target in (*CONVOLUTIONS, *TRANSPOSED_CONVOLUTIONS) for node in nodes):
             nodes += [user for user in value.users if user.target in _ADDITIONS]
     return found

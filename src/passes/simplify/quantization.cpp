@@ -2,11 +2,13 @@
 // Moves dequantization behind what only moves or selects elements, and quantization before it, so that these
 // see the integers; quantizing again with the same parameters then is nothing, as are limits that the range
 // has too.
+#include <algorithm>
 #include <cmath>
 
 #include "ops/ops.h"
 #include "ops/quantize.h"
 #include "ops/select.h"
+#include "passes/separate_windows.h"
 #include "passes/simplify/rules.h"
 
 namespace ingot::core::rewriting {
@@ -138,7 +140,40 @@ Value* pooled_numbers(Graph& graph, const Match& match) {
   return graph.call(ops::max_pool, {numbers}, pool->values);
 }
 
+// By one scale and one zero point for all elements, of what has no other reader.
+const Node* only_before(const Graph& graph, const Node& quantization) {
+  for (const size_t i : {kInverseScale, kZeroPoint}) {
+    if (quantization.has_operand(i) && quantization.operand_type(i).rank() != 0) return nullptr;
+  }
+  const Value* value = quantization.operands[0];
+  return value->users.size() == 1 && !graph.is_output(value) ? value->producer : nullptr;
+}
+
+Value* quantized_like(Graph& graph, Value* value, const Node& like) {
+  return graph.call(ops::quantize, {value, like.operands[kInverseScale], operand(like, kZeroPoint)},
+                    like.values);
+}
+
+// What computes a part may then store the numbers alone, if nothing else reads the part.
+Value* join_quantized(Graph& graph, const Match& match) {
+  const Node& root = match.root();
+  const Node* join = only_before(graph, root);
+  if (join == nullptr || join->op != &ops::concat) return nullptr;
+  const bool gains = std::ranges::any_of(
+      join->operands, [](const Value* part) { return part->producer != nullptr && part->users.size() == 1; });
+  if (!gains) return nullptr;
+  std::vector<Value*> parts;
+  for (Value* part : join->operands) parts.push_back(quantized_like(graph, part, root));
+  return graph.call(ops::concat, std::move(parts), join->values);
+}
+
+Value* rearrange_quantized(Graph& graph, const Match& match) {
+  return quantize_before_rearrangement(graph, match.root());
+}
+
 constexpr Rule kQuantizationRules[] = {
+    {.name = "quantize_joined", .from = "quantize(...)", .build = join_quantized},
+    {.name = "quantize_folded", .from = "quantize(...)", .build = rearrange_quantized},
     {.name = "quantize_limited", .from = "quantize(...)", .build = quantized_without_limits},
     {.name = "quantize_pooled", .from = "quantize(...)", .build = pooled_numbers},
     {.name = "quantize_dequantized",

@@ -6,6 +6,7 @@
 #include "backends/cpu/compile/templates/target.h"
 #include "backends/cpu/compile/templates/winograd.h"
 #include "ops/narrow_weight.h"
+#include "passes/separate_windows.h"
 #include "passes/target_passes.h"
 
 namespace ingot::core::cpu {
@@ -62,6 +63,14 @@ std::vector<Pass> own_passes(const Target& target) {
        .minimum_level = 3,
        .changes_rounding = true,
        .why = "before widen_contractions: products of halves by such weights are computed in f32"},
+      {.name = "expand_transposed_convolutions",
+       .stage = Stage::kAdapt,
+       .run =
+           [](Graph graph, Rewrites& rewrites) {
+             return expand_transposed_convolutions(std::move(graph), has_separate_windows, rewrites);
+           },
+       .minimum_level = 3,
+       .why = "before widen_contractions: without sums of windows, halves are multiplied as they are"},
       {.name = "pad_channels",
        .stage = Stage::kAdapt,
        .run = [=](Graph graph,
@@ -96,7 +105,8 @@ std::vector<Pass> own_passes(const Target& target) {
              return expand_transposed_convolutions(std::move(graph), has_template_of_products, rewrites);
            },
        .minimum_level = 3,
-       .why = "before layouts: the kernel templates of its results request some"},
+       .why = "those that remain are f32 now; before layouts, which the kernel templates of its results "
+              "request"},
       {.name = "use_winograd",
        .stage = Stage::kLayout,
        .run = [=](Graph graph,
