@@ -118,7 +118,8 @@ struct BesselArgument {
   Expr centered() const { return fma(x * number(x, 1.0 / 32), x, number(x, -1)); }
 };
 
-// J(x) for x <= 8. Its zeros are factors, so that values beside them are as precise as others.
+// J(x) for x <= 8, over x for order 1. Its zeros are factors, so that values beside them are as precise as
+// others.
 Expr near_first_kind(const BesselArgument& argument, const BesselOrder& order) {
   const Expr& x = argument.x;
   Expr value = polynomial(argument.centered(), order.near.terms(argument.is_single));
@@ -127,7 +128,7 @@ Expr near_first_kind(const BesselArgument& argument, const BesselOrder& order) {
     if (!argument.is_single) distance = distance - number(x, zero.low);
     value = value * (distance * (x + number(x, zero.high)));
   }
-  return order.is_odd ? value * x : value;
+  return value;
 }
 
 // Y(x) for x <= 8; -infinity at 0.
@@ -136,7 +137,7 @@ Expr near_second_kind(const BesselArgument& argument, const BesselOrder& order) 
   const Expr rest = polynomial(argument.centered(), order.rest.terms(argument.is_single));
   const Expr first = near_first_kind(argument, order), logarithm = log(x);
   if (!order.is_odd) return fma(factor * logarithm, first, rest);
-  const Expr value = fma(rest, x, factor * logarithm * first) - factor / x;
+  const Expr value = fma(factor * logarithm, first, rest) * x - factor / x;
   return select(equal(x, number(x, 0)), number(x, -special::kInfinity), value);
 }
 
@@ -156,8 +157,12 @@ Expr far_bessel(const BesselArgument& argument, const BesselOrder& order, bool i
 Expr first_kind64(const Expr& x, const BesselOrder& order, bool is_single) {
   const BesselArgument argument{absolute(x), is_single};
   const Expr is_far = less(number(x, kNearLimit), argument.x);
-  const Expr value = rarely(is_far, far_bessel(argument, order, false), near_first_kind(argument, order));
-  return order.is_odd ? select(less(x, number(x, 0)), -value, value) : value;
+  Expr far = far_bessel(argument, order, false), near = near_first_kind(argument, order);
+  if (order.is_odd) {
+    far = select(less(x, number(x, 0)), -far, far);
+    near = near * x;  // -0 for -0, as in torch
+  }
+  return rarely(is_far, far, near);
 }
 
 // NaN below 0

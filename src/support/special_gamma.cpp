@@ -127,9 +127,11 @@ double upper_of(double a, double x) {
   return is_lower_small ? 1 - lower_series(a, x) : upper_series(a, x);
 }
 double lower_of(double a, double x) {
-  constexpr double kShortSeries = 8;  // up to here the series is faster than the fraction
+  constexpr double kShortSeries = 8;    // up to here the series is faster than the fraction
+  constexpr double kSmallOrder = 1e-3;  // below, its scale may underflow
   if (a > kLargeOrder) return expanded_gamma(a, x, -1);
-  return x > kShortSeries && x > a ? 1 - upper_of(a, x) : lower_series(a, x);
+  const bool is_short = x <= 1 || (x <= kShortSeries && a >= kSmallOrder);
+  return !is_short && x > a ? 1 - upper_of(a, x) : lower_series(a, x);
 }
 
 // torch's values where either is 0, infinite, negative or not a number; nullopt elsewhere. The
