@@ -134,3 +134,19 @@ def test_remainders_are_exact(dtype: torch.dtype) -> None:
     floored = in_engine(lambda x, y: torch.div(x, y, rounding_mode="floor"), [a, b])
     eager = torch.div(a, b, rounding_mode="floor")
     assert torch.equal(floored[~eager.isnan()], eager[~eager.isnan()])
+
+
+@pytest.mark.parametrize("exponents", [torch.int8, torch.int64], ids=str)
+@pytest.mark.parametrize(
+    "dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.int32], ids=str
+)
+def test_powers_of_two_multiply_exactly(dtype: torch.dtype, exponents: torch.dtype) -> None:
+    """Where the power alone is infinite or 0, too; and integers do not widen halves."""
+    values = torch.tensor([0, 1, 3, -5, 40, 1000], dtype=dtype)
+    x = torch.cat([values, values * 2.0**-20]) if dtype.is_floating_point else values
+    steps = torch.tensor([-120, -30, -3, 0, 2, 12, 40, 120], dtype=exponents)
+    x, exponent = x.repeat_interleave(len(steps)), steps.repeat(len(x))
+    expected = torch.ldexp(x, exponent)
+    actual = in_engine(torch.ldexp, [x, exponent])
+    assert actual.dtype == expected.dtype
+    assert torch.equal(actual, expected)
