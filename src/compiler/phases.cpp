@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "compiler/quiet.h"
 #include "support/error.h"
 
 namespace ingot::core {
@@ -22,7 +23,7 @@ void Phases::report(size_t done, size_t total) {
   const double left =
       done == 0 ? -1 : seconds() * static_cast<double>(total - done) / static_cast<double>(done);
   if (progress_ && !progress_({name_, done, total, left}))
-    throw UserError("INGOT-U010", "the build was cancelled");
+    throw UserError(kCancelled, "the build was cancelled");
 }
 
 std::vector<Phases::Phase> Phases::phases() const {

@@ -52,7 +52,10 @@ ProgramTimer::ProgramTimer(const EngineData& engine, Host& host, int gpu, QuietC
   if (!data_->devices.empty()) memory_ = engine_->backends().memories[1];
   outputs_.resize(data_->main.outputs.size());
   place_arguments(*data_, 1);
-  if (!takes_arguments()) place_arguments(*data_, 0);
+  const bool has_whole = std::ranges::any_of(arguments_, [](const Argument& argument) {
+    return !is_floating(argument.dtype) && argument.dtype != DType::kBool;
+  });
+  if (has_whole && !takes_arguments()) place_arguments(*data_, 0);
 }
 
 // A mask of zeros hides everything: what is computed then takes a GPU less power, and so less time. But 0

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
+
 #include "ir/attribute.h"
 
 namespace ingot::core::ops {
@@ -39,5 +41,10 @@ struct ConvolutionTranspose {
         Field{"dilation", &ConvolutionTranspose::dilation}, Field{"groups", &ConvolutionTranspose::groups}};
   }
 };
+
+// Whether an attribute is this along each spatial dim.
+inline bool all_are(const std::vector<int64_t>& sizes, int64_t value) {
+  return std::ranges::all_of(sizes, [&](int64_t size) { return size == value; });
+}
 
 }  // namespace ingot::core::ops

@@ -42,12 +42,6 @@ Types infer_fold(const Node& node) {
   return {type};
 }
 
-// Windows that lie side by side, from the first to the last element of dim i.
-bool fills_result(const Fold& fold, const Shape& x, size_t i) {
-  return fold.kernel[i] == fold.stride[i] && fold.padding[i] == 0 &&
-         fold.size[i] == x[i + 2] * Dim(fold.stride[i]);
-}
-
 // Along one dim: position + padding = element * stride + tap; the taps of one position are `stride` apart.
 loops::Kernel lower_fold(const Node& node) {
   const auto fold = node.attributes<Fold>();
@@ -93,6 +87,11 @@ Samples fold_samples() {
 }
 
 }  // namespace
+
+bool fills_result(const Fold& fold, const Shape& x, size_t i) {
+  return fold.kernel[i] == fold.stride[i] && fold.padding[i] == 0 &&
+         fold.size[i] == x[i + 2] * Dim(fold.stride[i]);
+}
 
 constinit const Op fold = {.name = "fold",
                            .summary = "adds the windows that overlap in each element: torch's col2im",

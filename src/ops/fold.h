@@ -22,4 +22,7 @@ struct Fold {
 
 extern const Op fold;
 
+// Whether windows lie side by side along spatial dim `i`, from the first to the last element: each is of one.
+bool fills_result(const Fold& fold, const Shape& x, size_t i);
+
 }  // namespace ingot::core::ops

@@ -16,10 +16,6 @@ namespace {
 
 using Sizes = std::vector<int64_t>;
 
-bool all_are(const Sizes& sizes, int64_t value) {
-  return std::ranges::all_of(sizes, [&](int64_t size) { return size == value; });
-}
-
 // Padding of the convolution with the flipped window; negative if the transposed one crops more than that.
 Sizes turned_padding(const ops::ConvolutionTranspose& convolution, const Shape& weight) {
   Sizes padding;
@@ -34,7 +30,7 @@ bool has_constant_weight(const Node& node) {
 
 bool becomes_convolution(const Node& node, const ops::ConvolutionTranspose& convolution) {
   const Sizes padding = turned_padding(convolution, node.operand_type(1).shape);
-  return all_are(convolution.stride, 1) && all_are(convolution.output_padding, 0) &&
+  return ops::all_are(convolution.stride, 1) && ops::all_are(convolution.output_padding, 0) &&
          std::ranges::all_of(padding, [](int64_t size) { return size >= 0; });
 }
 
@@ -112,7 +108,7 @@ Graph expand_transposed_convolutions(Graph graph, const TransposedConvolutionRul
       continue;
     const auto convolution = node->attributes<ops::ConvolutionTranspose>();
     const bool turns = becomes_convolution(*node, convolution);
-    if ((!turns && !all_are(convolution.dilation, 1)) || !rewrites.allow(*node)) continue;
+    if ((!turns && !ops::all_are(convolution.dilation, 1)) || !rewrites.allow(*node)) continue;
     Graph::InsertBefore scope(graph, node);
     replace_all_uses(graph, node->results[0], expanded(graph, *node, turns));
   }

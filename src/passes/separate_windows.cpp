@@ -2,6 +2,7 @@
 #include "passes/separate_windows.h"
 
 #include <algorithm>
+#include <ranges>
 
 #include "ops/convolution.h"
 #include "ops/fold.h"
@@ -13,10 +14,6 @@ namespace ingot::core {
 namespace {
 
 using Sizes = std::vector<int64_t>;
-
-bool are_all(const Sizes& sizes, int64_t value) {
-  return std::ranges::all_of(sizes, [&](int64_t size) { return size == value; });
-}
 
 // The same values for each tap.
 Value* repeated(Graph& graph, Value* values, int64_t taps) {
@@ -31,12 +28,8 @@ bool is_rearrangement(const Node& node) {
   if (node.op != &ops::fold || node.has_operand(1)) return false;
   const auto fold = node.attributes<ops::Fold>();
   const Shape& x = node.operand_type(0).shape;
-  for (size_t i = 0; i < fold.kernel.size(); ++i) {
-    if (fold.kernel[i] != fold.stride[i] || fold.padding[i] != 0 ||
-        fold.size[i] != x[i + 2] * Dim(fold.stride[i]))
-      return false;
-  }
-  return true;
+  const auto spatial = std::views::iota(size_t{0}, fold.kernel.size());
+  return std::ranges::all_of(spatial, [&](size_t i) { return ops::fills_result(fold, x, i); });
 }
 
 }  // namespace
@@ -47,8 +40,8 @@ bool has_separate_windows(const Node& node) {
   const Shape& weight = node.operand_type(1).shape;
   const bool is_known =
       std::ranges::all_of(weight, [](const Dim& dim) { return dim.is_constant() && *dim.constant() > 0; });
-  return is_known && convolution.groups == 1 && are_all(convolution.padding, 0) &&
-         are_all(convolution.output_padding, 0) && are_all(convolution.dilation, 1) &&
+  return is_known && convolution.groups == 1 && ops::all_are(convolution.padding, 0) &&
+         ops::all_are(convolution.output_padding, 0) && ops::all_are(convolution.dilation, 1) &&
          std::ranges::equal(convolution.stride, std::span(weight).subspan(2),
                             [](int64_t stride, const Dim& size) { return Dim(stride) == size; });
 }

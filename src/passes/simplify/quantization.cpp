@@ -103,6 +103,20 @@ std::optional<ops::Clamp> limits(const Node* node) {
 
 constexpr size_t kInverseScale = 1;
 
+// By one scale and one zero point for all elements, of what has no other reader.
+const Node* only_before(const Graph& graph, const Node& quantization) {
+  for (const size_t i : {kInverseScale, kZeroPoint}) {
+    if (quantization.has_operand(i) && quantization.operand_type(i).rank() != 0) return nullptr;
+  }
+  const Value* value = quantization.operands[0];
+  return value->users.size() == 1 && !graph.is_output(value) ? value->producer : nullptr;
+}
+
+Value* quantized_like(Graph& graph, Value* value, const Node& like) {
+  return graph.call(ops::quantize, {value, like.operands[kInverseScale], operand(like, kZeroPoint)},
+                    like.values);
+}
+
 // Larger numbers become no smaller ones: by one positive scale for all elements.
 std::optional<float> increasing_scale(const Node& quantization) {
   if (quantization.operand_type(kInverseScale).rank() != 0) return std::nullopt;
@@ -125,33 +139,14 @@ Value* quantized_without_limits(Graph& graph, const Match& match) {
   if (number_of(clamp->low) > static_cast<float>(range.minimum) ||
       number_of(clamp->high) < static_cast<float>(range.maximum))
     return nullptr;
-  return graph.call(ops::quantize, {before->operands[0], root.operands[1], operand(root, kZeroPoint)}, range);
+  return quantized_like(graph, before->operands[0], root);
 }
 
 Value* pooled_numbers(Graph& graph, const Match& match) {
   const Node& root = match.root();
-  const Node* pool = root.operands[0]->producer;
-  const bool is_one_pool = pool != nullptr && pool->op == &ops::max_pool &&
-                           pool->results[0]->users.size() == 1 && !graph.is_output(pool->results[0]);
-  if (!is_one_pool || !increasing_scale(root)) return nullptr;
-  if (root.has_operand(kZeroPoint) && root.operand_type(kZeroPoint).rank() != 0) return nullptr;
-  Value* numbers = graph.call(ops::quantize, {pool->operands[0], root.operands[1], operand(root, kZeroPoint)},
-                              root.values);
-  return graph.call(ops::max_pool, {numbers}, pool->values);
-}
-
-// By one scale and one zero point for all elements, of what has no other reader.
-const Node* only_before(const Graph& graph, const Node& quantization) {
-  for (const size_t i : {kInverseScale, kZeroPoint}) {
-    if (quantization.has_operand(i) && quantization.operand_type(i).rank() != 0) return nullptr;
-  }
-  const Value* value = quantization.operands[0];
-  return value->users.size() == 1 && !graph.is_output(value) ? value->producer : nullptr;
-}
-
-Value* quantized_like(Graph& graph, Value* value, const Node& like) {
-  return graph.call(ops::quantize, {value, like.operands[kInverseScale], operand(like, kZeroPoint)},
-                    like.values);
+  const Node* pool = only_before(graph, root);
+  if (pool == nullptr || pool->op != &ops::max_pool || !increasing_scale(root)) return nullptr;
+  return graph.call(ops::max_pool, {quantized_like(graph, pool->operands[0], root)}, pool->values);
 }
 
 // What computes a part may then store the numbers alone, if nothing else reads the part.
