@@ -5,6 +5,7 @@
 #include "ops/alias.h"
 #include "ops/ops.h"
 #include "ops/view.h"
+#include "passes/one_user.h"
 #include "passes/target_passes.h"
 
 namespace ingot::core {
@@ -22,7 +23,7 @@ Value* in_layout(Graph& graph, Node* user, Value* value, const Layout& layout) {
   if (value->type.layout == layout) return value;
   // An elementwise producer without other users stores directly in the requested layout.
   Node* producer = value->producer;
-  if (producer != nullptr && is_indexed(*producer) && value->users.size() == 1 && !graph.is_output(value) &&
+  if (producer != nullptr && is_indexed(*producer) && has_one_user(graph, value) &&
       !alias_offset(*producer) && are_on_one_side(*producer, *user)) {
     value->type.layout = layout;
     return value;

@@ -6,6 +6,7 @@
 #include "ops/generate.h"
 #include "ops/ops.h"
 #include "ops/reshape.h"
+#include "passes/one_user.h"
 #include "passes/passes.h"
 #include "passes/replace_all_uses.h"
 
@@ -30,7 +31,7 @@ bool is_foldable(const Graph& graph, const Node& norm) {
   const Value* x = norm.operands[kInput];
   const Node* producer = x->producer;
   if (producer == nullptr || !gives_channels(*producer) || !are_on_one_side(norm, *producer) ||
-      x->users.size() != 1 || graph.is_output(x))
+      !has_one_user(graph, x))
     return false;
   const auto is_known = [&](const Value* value) {
     return value == nullptr || (is_source_of_init(value) && value->type.dtype == x->type.dtype);

@@ -5,6 +5,7 @@
 #include "ops/ops.h"
 #include "ops/reshape.h"
 #include "ops/view.h"
+#include "passes/one_user.h"
 #include "passes/replace_all_uses.h"
 #include "passes/target_passes.h"
 
@@ -34,7 +35,7 @@ Value* as_line(Graph& graph, Value* image) {
 
 // The only reader of a value if it computes element by element, from it and from single numbers.
 Node* elementwise_reader(const Graph& graph, const Value* value) {
-  if (value->users.size() != 1 || graph.is_output(value)) return nullptr;
+  if (!has_one_user(graph, value)) return nullptr;
   Node* reader = value->users[0];
   const auto is_number = [](const Value* operand) { return operand->type.rank() == 0; };
   const bool fits = reader->op->traits.has(Trait::kElementwise) && reader->results.size() == 1 &&

@@ -4,6 +4,7 @@
 #include "ops/ops.h"
 #include "ops/quantize.h"
 #include "passes/hoist.h"
+#include "passes/one_user.h"
 #include "passes/replace_all_uses.h"
 #include "passes/simplify/pattern.h"
 
@@ -58,7 +59,7 @@ class Scaling {
     const Node* node = value->producer;
     if (node == nullptr || value->type.dtype != DType::kF32) return false;
     if (node->op == &ops::dequantize) return is_invariant(node->operands[kFactor]);
-    if (value->users.size() != 1 || graph_.is_output(value)) return false;
+    if (!has_one_user(graph_, value)) return false;
     if (node->op == &ops::add || node->op == &ops::subtract)
       return is_scalable(node->operands[0], has_sums) && is_scalable(node->operands[1], has_sums);
     if (node->op != &ops::multiply || !is_invariant(node->operands[1])) return false;

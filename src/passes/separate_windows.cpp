@@ -9,6 +9,7 @@
 #include "ops/ops.h"
 #include "ops/reshape.h"
 #include "ops/view.h"
+#include "passes/one_user.h"
 
 namespace ingot::core {
 namespace {
@@ -73,8 +74,7 @@ Value* convolve_windows(Graph& graph, const Node& node, Value* weight) {
 Value* quantize_before_rearrangement(Graph& graph, const Node& quantization) {
   const Value* value = quantization.operands[0];
   const Node* fold = value->producer;
-  if (value->users.size() != 1 || graph.is_output(value) || fold == nullptr || !is_rearrangement(*fold))
-    return nullptr;
+  if (!has_one_user(graph, value) || fold == nullptr || !is_rearrangement(*fold)) return nullptr;
   std::vector<Value*> operands = quantization.operands;
   for (size_t i = 1; i < operands.size(); ++i) {
     if (operands[i] != nullptr && operands[i]->type.rank() != 0) return nullptr;

@@ -9,6 +9,7 @@
 #include "ops/row_moments.h"
 #include "passes/converted_values.h"
 #include "passes/norm_folding.h"
+#include "passes/one_user.h"
 #include "passes/replace_all_uses.h"
 #include "passes/target_passes.h"
 
@@ -16,10 +17,6 @@ namespace ingot::core {
 namespace {
 
 constexpr int64_t kLongestRow = ops::kMostParts * ops::kMomentNeighbours;
-
-bool has_one_user(const Graph& graph, const Value* value) {
-  return value->users.size() == 1 && !graph.is_output(value);
-}
 
 const Node* producer_of(const Value* value, const Op& op) {
   return value->producer != nullptr && value->producer->op == &op ? value->producer : nullptr;

@@ -8,6 +8,7 @@
 #include "ops/axis.h"
 #include "ops/ops.h"
 #include "ops/view.h"
+#include "passes/one_user.h"
 #include "passes/simplify/rules.h"
 
 namespace ingot::core::rewriting {
@@ -23,7 +24,7 @@ struct Scores {
 
 // Intermediate results between the two products have no other users.
 Node* private_producer(const Graph& graph, const Value* value) {
-  return value->users.size() == 1 && !graph.is_output(value) ? value->producer : nullptr;
+  return has_one_user(graph, value) ? value->producer : nullptr;
 }
 
 std::optional<Scores> read_product(const Graph& graph, const Value* value) {

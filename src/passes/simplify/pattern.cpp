@@ -8,6 +8,7 @@
 #include "ir/side.h"
 #include "ops/generate.h"
 #include "ops/ops.h"
+#include "passes/one_user.h"
 #include "support/error.h"
 
 namespace ingot::core::rewriting {
@@ -138,7 +139,7 @@ Value* Match::value(std::string_view name) const {
 
 bool Match::is_used_once(std::string_view name) const {
   const Value* used = value(name);
-  return used->users.size() == 1 && !graph_->is_output(used);
+  return has_one_user(*graph_, used);
 }
 
 bool Match::bind(const std::string& name, Value* value) {

@@ -8,6 +8,7 @@
 #include "ops/ops.h"
 #include "ops/quantize.h"
 #include "ops/select.h"
+#include "passes/one_user.h"
 #include "passes/separate_windows.h"
 #include "passes/simplify/rules.h"
 
@@ -109,7 +110,7 @@ const Node* only_before(const Graph& graph, const Node& quantization) {
     if (quantization.has_operand(i) && quantization.operand_type(i).rank() != 0) return nullptr;
   }
   const Value* value = quantization.operands[0];
-  return value->users.size() == 1 && !graph.is_output(value) ? value->producer : nullptr;
+  return has_one_user(graph, value) ? value->producer : nullptr;
 }
 
 Value* quantized_like(Graph& graph, Value* value, const Node& like) {
