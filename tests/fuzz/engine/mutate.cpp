@@ -5,13 +5,14 @@
 #include <functional>
 
 #include "support/error.h"
+#include "tests/fuzz/engine/choices.h"
 
 namespace ingot::core::fuzz {
 namespace {
 
-class Mutator {
+class Mutator : Choices {
  public:
-  Mutator(EngineData& engine, std::minstd_rand& random) : engine_(engine), random_(random) {}
+  Mutator(EngineData& engine, std::minstd_rand& random) : Choices(random), engine_(engine) {}
 
   void run() {
     if (below(5) == 0) return change_tables();
@@ -22,26 +23,6 @@ class Mutator {
   }
 
  private:
-  size_t below(size_t count) { return count == 0 ? 0 : random_() % count; }
-
-  template <typename Item>
-  Item* any(std::vector<Item>& items) {
-    return items.empty() ? nullptr : &items[below(items.size())];
-  }
-
-  template <typename Number>
-  Number number(Number old) {
-    static constexpr int64_t kNumbers[] = {0, 1, 2, 3, 64, 1 << 16, INT32_MAX, INT64_MAX, -1, INT64_MIN};
-    switch (below(3)) {
-      case 0:
-        return static_cast<Number>(static_cast<uint64_t>(old) + 1);
-      case 1:
-        return static_cast<Number>(static_cast<uint64_t>(old) - 1);
-      default:
-        return static_cast<Number>(kNumbers[below(std::size(kNumbers))]);
-    }
-  }
-
   BufferId buffer_of(const Program& program) {
     return below(16) == 0 ? kNoId : static_cast<BufferId>(below(program.buffers.size() + (below(16) == 0)));
   }
@@ -386,7 +367,6 @@ class Mutator {
   }
 
   EngineData& engine_;
-  std::minstd_rand& random_;
 };
 
 }  // namespace
