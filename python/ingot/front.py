@@ -17,6 +17,7 @@ from ingot.durations import seconds
 from ingot.errors import Error, UserError
 from ingot.fitting import bind, check_annotated, given_inputs, has_tensor, no_tensor
 from ingot.fronts import FRONTS
+from ingot.graph_dtypes import refusal_by_graph
 from ingot.inputs import dynamic_shapes, examples, narrowed, place
 from ingot.known_buffers import exported
 from ingot.module import CompiledModule
@@ -101,6 +102,7 @@ def export(
     except Exception as error:
         if not isinstance(error, Error) and (
             refusal := refusal_by_dtypes(model, example_args, example_kwargs)
+            or refusal_by_graph(model, example_args, example_kwargs)
         ):
             raise refusal from error
         if not bound or has_tensor(bound):
