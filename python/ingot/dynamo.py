@@ -24,9 +24,10 @@ from ingot.fitting import given_inputs
 from ingot.guards import guard_texts
 from ingot.inputs import profiles
 from ingot.kinds import InputRole, OutputRole
-from ingot.module import CompiledModule, argument_names
+from ingot.module import CompiledModule
 from ingot.peer_names import missing
 from ingot.peer_options import without_peer_options
+from ingot.program_signature import argument_names
 from ingot.pytrees import with_tuples
 from ingot.refitting import refit_module_weights as refit_module_weights
 from ingot.rewriting import rewritten, with_selects

@@ -41,14 +41,20 @@ class LoadedModule(CompiledModule):
         tied: Names,
         state: Mapping[str, torch.Tensor] | None,
         changed: Collection[int] = (),
+        constants: list[str] | None = None,
     ) -> None:
         """names: of the model's state dict; tied: those of one tensor; state: its values, if the file holds them; changed: inputs
-        that calls change."""
+        that calls change; constants: of the program that was compiled, where the file has them."""
         super().__init__(program, compiled, inputs, changed=changed)
         self._model_names = list(names)
         self._tied = tied
         self.holds_state = state is not None
+        self._constants = constants
         self._values = dict(state or {})
+
+    @property
+    def constants(self) -> list[str] | None:
+        return self._constants
 
     def module(self) -> LoadedModule:
         """Itself: what torch.export.load returns has a module, and a program that calls it takes both."""
@@ -84,9 +90,10 @@ def module_of(
     report = Report.of_rows(record["segments"], cores)
     names, tied = record.get("state"), record.get("tied", ())
     state = None if names is None else {name: program.state_dict[held] for name, held in names.items()}
+    constants = record.get("constants")
     if record["whole"]:
         whole = Compiled(graph.engine_0.runner, report, cores)
-        return LoadedModule(program, whole, [], record["names"], tied, state)
+        return LoadedModule(program, whole, [], record["names"], tied, state, constants=constants)
     inputs = _without_engines(graph, inputs)
     graph.recompile()
     named = [_named(given, record["weights"], record["names"]) for given in inputs]
@@ -97,7 +104,7 @@ def module_of(
         compiled.guards = Guards(record["guards"]["rows"])
         compiled.guards.names = record["guards"]["names"]
     changed = [k for k, given in enumerate(inputs) if given.name in record.get("changed", ())]
-    return LoadedModule(program, compiled, named, record["names"], tied, state, changed)
+    return LoadedModule(program, compiled, named, record["names"], tied, state, changed, constants)
 
 
 def _run_nodes(graph: GraphModule) -> list[Node]:

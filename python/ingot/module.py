@@ -10,7 +10,6 @@ from typing import Any
 
 import torch
 from torch.export import ExportedProgram
-from torch.export.graph_signature import OutputKind
 from torch.utils import _pytree
 
 from ingot import calling, compat
@@ -22,40 +21,15 @@ from ingot.fixed_module import FixedModule
 from ingot.gate import Gate
 from ingot.hybrid import Compiled
 from ingot.kinds import InputRole
+from ingot.program_signature import argument_names, eager_orders, mutated_names
 from ingot.pytrees import with_tuples
 from ingot.refitting import have_equal_bytes, module_values, refit_core, refit_engines
 from ingot.refusals import no_engine_error
 from ingot.reporting import Report
-from ingot.same_program import refuse_another_program
+from ingot.same_program import constants_of, refuse_another_program, refuse_other_constants
 from ingot.staged_part import StagedPart
-from ingot.views import restore_orders, storage_orders
+from ingot.views import restore_orders
 from ingot.weight_names import Names, is_asked_for, tied_names, unread_names, with_tied
-
-
-def mutated_names(program: ExportedProgram) -> set[str | None]:
-    """The buffers, parameters and arguments that a call of the program changes."""
-    users = OutputKind.USER_OUTPUT
-    return {spec.target for spec in program.graph_signature.output_specs if spec.kind is not users}
-
-
-def eager_orders(program: ExportedProgram) -> dict[int, list[int]]:
-    """The storage orders that results have in eager, by their positions, where they differ from dense ones."""
-    output = next(node for node in program.graph.nodes if node.op == "output").args[0]
-    specs = program.graph_signature.output_specs
-    users = [v for v, spec in zip(output, specs, strict=True) if spec.kind is OutputKind.USER_OUTPUT]
-    return storage_orders(v.meta.get("val") if isinstance(v, torch.fx.Node) else None for v in users)
-
-
-def argument_names(program: ExportedProgram) -> list[str]:
-    """The top-level arguments of the flat user inputs, as far as torch kept their names."""
-    entry = program.module_call_graph[0].signature
-    return list(getattr(entry, "forward_arg_names", None) or [])
-
-
-def positional_names(program: ExportedProgram, count: int) -> list[str]:
-    """The names of the first arguments, or made-up ones."""
-    names = argument_names(program)[:count]
-    return names if len(names) == count else [f"argument_{position}" for position in range(count)]
 
 
 class CompiledModule(FixedModule):
@@ -305,6 +279,11 @@ class CompiledModule(FixedModule):
         return self._model_names
 
     @property
+    def constants(self) -> list[str] | None:
+        """`constants_of` the program, which no refit changes; None if they are not known."""
+        return None if self._source is None else constants_of(self._source.graph_module)
+
+    @property
     def tied_names(self) -> Names:
         """The names of each tensor of the model that has several."""
         return self._tied
@@ -335,12 +314,20 @@ class CompiledModule(FixedModule):
         """New weights for all parts of the module; see `ingot.refit_module_weights`. All or nothing, between calls."""
         if isinstance(weights, ExportedProgram) and self._source is not None:
             refuse_another_program(self._source, weights)
-        values = module_values(weights)
+        elif isinstance(weights, (ExportedProgram, torch.nn.Module)):
+            self._refuse_other_constants(weights)
+        values = module_values(weights, self._refuse_other_constants)
         if self._whole is None:
             values = with_tied(values, self._tied)
         self._check_names(values, partial)
         with contextlib.nullcontext() if self._staged is None else self._staged.lock:
             self._take(values, partial)
+
+    def _refuse_other_constants(self, weights: ExportedProgram | torch.nn.Module) -> None:
+        constants = self.constants
+        if constants is not None:
+            is_module = isinstance(weights, torch.nn.Module)
+            refuse_other_constants(constants, weights if is_module else weights.graph_module)
 
     def _take(self, values: Mapping[str, torch.Tensor], partial: bool) -> None:
         refitted = refit_engines(self, values, partial)

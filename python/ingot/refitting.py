@@ -7,7 +7,7 @@ import copy
 import ctypes
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
@@ -147,8 +147,10 @@ def refit_module_weights(
     return target
 
 
-def module_values(source: Any) -> dict[str, Any]:
-    """Tensors of which nobody else has the memory, so that they can be kept."""
+def module_values(
+    source: Any, check: Callable[[torch.export.ExportedProgram], None] = lambda program: None
+) -> dict[str, Any]:
+    """Tensors of which nobody else has the memory, so that they can be kept. check: called with the program of a .pt2 file."""
     import torch
 
     from ingot import compat
@@ -163,6 +165,7 @@ def module_values(source: Any) -> dict[str, Any]:
                 opened.seek(0)
                 with compat.tracing():
                     program = torch.export.load(opened)
+                check(program)
         if is_archive:  # its tensors may be views of one storage
             values |= {name: value.contiguous() for name, value in values_of(program).items()}
         else:

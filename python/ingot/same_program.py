@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether two exported programs compute the same, so that weights of one fit the other."""
+"""Whether two programs compute the same, so that weights of one fit the other."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -19,12 +20,60 @@ def refuse_another_program(compiled: ExportedProgram, given: ExportedProgram) ->
         return
     length = min(len(own), len(other))
     position = next((k for k in range(length) if own[k] != other[k]), length)
-    lines = [text[position] if position < len(text) else "its end" for text in (own, other)]
-    raise UserError(
-        f"the new weights are those of another program: it has {lines[1]} where the compiled one has {lines[0]}",
+    raise _another_program(*(text[position] if position < len(text) else "its end" for text in (own, other)))
+
+
+def _another_program(own: str, other: str) -> UserError:
+    return UserError(
+        f"the new weights are those of another program: it has {other} where the compiled one has {own}",
         code="INGOT-U329",
         advice="compile the new program, or pass its state_dict if its weights are meant for the compiled one",
     )
+
+
+def refuse_other_constants(compiled: Sequence[str], given: torch.nn.Module) -> None:
+    """UserError INGOT-U329 if graphs of the module have a constant that the compiled program lacks: the range of an activation that
+    was quantized, for one, which no weight holds.
+
+    compiled: `constants_of` the program. Only graphs are compared, since the code of other modules is not read."""
+    for graph in [each for each in given.modules() if isinstance(each, GraphModule)]:
+        rest = iter(compiled)
+        for row in constants_of(graph):
+            passed = []
+            if not any(own == row or passed.append(own) for own in rest):
+                like = [own for own in passed if own.split("(")[0] == row.split("(")[0]]
+                raise _another_program(like[0] if like else "its end", row)
+
+
+def constants_of(module: GraphModule) -> list[str]:
+    """The calls of a graph that have floating-point constants, in order: "operator(numbers)"."""
+    rows = []
+    for node in module.graph.nodes:
+        if isinstance(node.target, torch._ops.OpOverload) and node.users:
+            numbers = _numbers(node)
+            if any(isinstance(number, float) for number in numbers):
+                rows.append(f"{node.target}({', '.join(map(str, numbers))})")
+        if node.op == "get_attr" and isinstance(getattr(module, str(node.target), None), GraphModule):
+            rows += constants_of(getattr(module, str(node.target)))
+    return rows
+
+
+def _numbers(node: Node) -> list[float | int]:
+    """Without sizes, which may be symbols in one program and integers in another."""
+    numbers: list[float | int] = []
+    for position, argument in enumerate(node.target._schema.arguments):
+        given = node.args[position] if position < len(node.args) else node.kwargs.get(argument.name)
+        kind = str(argument.real_type)
+        if "SymInt" in kind:
+            continue
+        for value in (
+            given
+            if isinstance(given, (list, tuple))
+            else [argument.default_value if given is None else given]
+        ):
+            if isinstance(value, (int, float)) and not isinstance(value, bool):
+                numbers.append(float(value) if "float" in kind or "number" in kind else value)
+    return numbers
 
 
 def _text_of(program: ExportedProgram) -> list[str]:

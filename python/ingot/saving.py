@@ -20,9 +20,10 @@ from ingot.errors import UnsupportedError, UserError, kind_of, quoted
 from ingot.file_kinds import FileKind, file_kind
 from ingot.inputs import shape_tree
 from ingot.loading import RECORD, module_of
-from ingot.module import CompiledModule, mutated_names, positional_names
+from ingot.module import CompiledModule
 from ingot.paths import path_text, shown
 from ingot.peer_names import SAVE, pass_over
+from ingot.program_signature import mutated_names, positional_names
 from ingot.pytrees import with_tuples
 from ingot.running import PartEngine
 from ingot.scripting import Scripted, as_script, scripted
@@ -308,6 +309,7 @@ def _record(module: CompiledModule, carrier: _Carrier) -> dict[str, Any]:
         "segments": module.report.rows(),
         "names": module.model_names,
         "tied": module.tied_names,
+        "constants": module.constants,
         "weights": {buffer: names.get(position, "") for buffer, position in carrier.weights.items()},
         "changed": [buffer for buffer, position in carrier.weights.items() if module.is_changed(position)],
         "conditions": None if module.compiled.conditions is None else module.compiled.conditions.record(),

@@ -13,7 +13,8 @@ from torch.utils import _pytree
 
 from ingot import compat, run_op
 from ingot.errors import UnsupportedError
-from ingot.module import CompiledModule, positional_names
+from ingot.module import CompiledModule
+from ingot.program_signature import positional_names
 from ingot.slots import signature_of, tensor_positions
 
 
