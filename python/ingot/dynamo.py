@@ -188,7 +188,7 @@ def importable(program: ExportedProgram) -> tuple[ExportedProgram, GraphModule]:
 
 def functional(program: ExportedProgram) -> ExportedProgram:
     """The program in the functional dialect, keeping what Ingot imports whole; the program itself if torch cannot convert it."""
-    if getattr(program, "dialect", "") == "ATEN":
+    if getattr(program, "dialect", "") == "ATEN" and not compat.is_in_autocast():
         return program
     try:
         with (

@@ -39,12 +39,14 @@ def rewritten(program: ExportedProgram) -> GraphModule | None:
     if any(_writes(node) for node in calls) and any(may_share(node.target) for node in calls):
         _log.info("the whole program is decomposed: it writes, and may write into what an operator returned")
         return None
+    if compat.is_in_autocast():
+        _log.info("the whole program is decomposed: torch.autocast chooses the dtypes of its calls")
+        return None
     if any(map(_was_narrowed, calls)):
-        if not compat.is_in_autocast():
-            _log.warning(
-                "the program was exported inside of torch.autocast, which is not part of it: it is compiled as torch runs it "
-                "outside. Call compile inside of torch.autocast too, or put the region into the model's forward"
-            )
+        _log.warning(
+            "the program was exported inside of torch.autocast, which is not part of it: it is compiled as torch runs it "
+            "outside. Call compile inside of torch.autocast too, or put the region into the model's forward"
+        )
         return None
     needy = [node for node in calls if _needs_change(node)]
     graph, nodes = _copy_of(program.graph)

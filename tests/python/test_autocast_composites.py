@@ -78,6 +78,10 @@ def test_dtypes_are_those_of_eager(name: str, dtype: torch.dtype, way: str) -> N
 
 def _compare_whole(compiled: Callable[..., torch.Tensor], x: torch.Tensor, expected: torch.Tensor) -> None:
     assert ingot.report(compiled).fallbacks == []
+    _compare(compiled, x, expected)
+
+
+def _compare(compiled: Callable[..., torch.Tensor], x: torch.Tensor, expected: torch.Tensor) -> None:
     found = compiled(x)
     assert found.dtype == expected.dtype
     torch.testing.assert_close(found, expected, rtol=5e-2, atol=5e-2)
@@ -101,6 +105,38 @@ def test_exported_programs(name: str, dtype: torch.dtype, way: str, caplog: pyte
         _compare_whole(compiled, x, model(x) if way == "outside" else expected)
     warns = any("exported inside of torch.autocast" in record.message for record in caplog.records)
     assert warns == (way == "outside" and differs)
+
+
+@pytest.mark.parametrize("name", list(CASES))
+@pytest.mark.parametrize("is_decomposed", [False, True], ids=["exported", "decomposed"])
+def test_programs_exported_before_a_region(name: str, is_decomposed: bool) -> None:
+    """What is compiled in a region has the dtypes with which torch runs the program there."""
+    torch.manual_seed(0)
+    x = torch.randn(2, 3, 8, 8)
+    program = torch.export.export(Function(CASES[name]), (x,))
+    program = program.run_decompositions() if is_decomposed else program
+    with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
+        _compare(
+            ingot.compile(program), x, program.module()(x)
+        )  # torch decomposes some to what it runs itself
+
+
+@pytest.mark.parametrize("form", ["model", "program", "torch.compile"])
+def test_quantized_models_in_a_region(form: str) -> None:
+    layers = [nn.Conv2d(3, 4, 3), nn.ReLU(), nn.ConvTranspose2d(4, 4, 2, 2), nn.Flatten(), nn.Linear(576, 5)]
+    x = torch.randn(2, 3, 8, 8)
+    model = ingot.quantize(nn.Sequential(*layers).eval(), [x])
+    program = torch.export.export(model, (x,))
+    torch.compiler.reset()
+    with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
+        compiled = {
+            "model": lambda: ingot.compile(model, inputs=[x]),
+            "program": lambda: ingot.compile(program),
+            "torch.compile": lambda: torch.compile(model, backend="ingot"),
+        }[form]()
+        expected = model(x)
+        assert expected.dtype == torch.bfloat16
+        _compare(compiled, x, expected)
 
 
 def test_models_compiled_in_a_region() -> None:
