@@ -48,6 +48,41 @@ class Attention(nn.Module):
         return causal + nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=x[:, 10:, :, :40] > -1)
 
 
+class Upsampling(nn.Module):
+    """Transposed convolutions whose windows do not overlap, of images and of lines, and a join."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.up = nn.Conv2d(3, 8, 3, 2), nn.ConvTranspose2d(8, 6, 2, 2)
+        self.last, self.line = nn.ConvTranspose2d(14, 5, (2, 3), (2, 3)), nn.ConvTranspose1d(5, 4, 3, 3)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = self.first(x).relu()
+        joined = torch.cat([self.up(y), nn.functional.interpolate(y, scale_factor=2.0)], 1)
+        return self.line(self.last(joined).flatten(2))
+
+
+class Histogram(nn.Module):
+    """Rows and weights of a histogram of two dims; NaN and infinities are in no bin."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        rows = torch.cat([x[:, :2], x[:1, :2] / 0, x[:, 2:4] * 0.5])
+        return torch.histogramdd(
+            rows, [4, 3], [-1.0, 1.0, -0.5, 0.75], weight=rows[:, 0].nan_to_num(1.0, 1.0).abs()
+        ).hist
+
+
+class FoundInteger(nn.Module):
+    """An integer that the call finds, positive and negative ones."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        results = []
+        for sign in (1, -1):
+            k = (x[0, 0] * 0 + sign * x.shape[0] * 7).round().long().item()
+            results.append(x * k + k // 3 - k % 5 + (torch.arange(64) - k).clamp(min=k))
+        return torch.cat(results)
+
+
 _X = torch.linspace(-2, 2, 5 * 64).reshape(5, 64).sin()
 _IMAGE = torch.linspace(-1, 1, 2 * 3 * 35 * 35).reshape(2, 3, 35, 35)
 _TOKENS = (torch.arange(26).reshape(2, 13) * 7) % 101
@@ -68,6 +103,9 @@ MODELS = {
     "int8": Model(lambda: ingot.quantize(_layers(), [(_X,)]), _X, {}, 1e-5),
     "int4": Model(lambda: _stored("int4"), _X, {}, 1e-5),
     "float8": Model(lambda: _stored("float8"), _X, {}, 1e-5),
+    "upsampling": Model(lambda: ingot.quantize(_module(Upsampling), [(_IMAGE,)]), _IMAGE, {}, 1e-5),
+    "histogram": Model(lambda: _module(Histogram), _X, {}, 1e-5),
+    "found integer": Model(lambda: _module(FoundInteger), _X, {}, 1e-5),
     "plain": Model(lambda: _module(Vision), _IMAGE, {"optimization_level": 0}, 1e-5),
 }
 
