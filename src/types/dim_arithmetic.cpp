@@ -14,8 +14,9 @@ constexpr size_t kMaximumTerms = 4096;   // products of long sums grow exponenti
 constexpr size_t kMaximumDegree = 1024;  // and so do squares of squares
 
 [[noreturn]] void overflow(int64_t a, char operation, int64_t b) {
-  throw UserError("INGOT-U101", fmt::format("a size overflows 64 bits: {} {} {}", a, operation, b),
-                  "use smaller shapes");
+  throw UserError("INGOT-U101",
+                  fmt::format("a size or an integer overflows 64 bits: {} {} {}", a, operation, b),
+                  "use smaller shapes or integers");
 }
 
 [[noreturn]] void too_long() {

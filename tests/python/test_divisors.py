@@ -94,6 +94,6 @@ def test_integers_beyond_64_bits(name: str, build: Callable[..., ingot.Engine]) 
         torch.testing.assert_close(engine(X, k), function(X, k), rtol=0, atol=0)
     for k in beyond:
         assert not -(1 << 63) <= of_integer(k) < 1 << 63
-        with pytest.raises(ingot.UserError, match="INGOT-U101"):
+        with pytest.raises(ingot.UserError, match=r"INGOT-U101.*an integer"):
             engine(X, k)
     assert engine(X, 3)[1] == of_integer(3)
