@@ -271,7 +271,7 @@ def observe_noisy(module: nn.Module, program: Program, assignments: Sequence[int
 
 def observe_exact(module: nn.Module, program: Program, assignments: Sequence[int]) -> Observed | None:
     """In double precision; None if the program's dtypes do not allow that."""
-    own = copy.deepcopy(module).double()
+    own = _quantizing_f32(copy.deepcopy(module).double())
 
     def double(value: torch.Tensor) -> torch.Tensor:
         return value.double() if value.is_floating_point() else value
@@ -288,6 +288,25 @@ def observe_exact(module: nn.Module, program: Program, assignments: Sequence[int
         return observe(run, own, program, assignments, double)
     except Exception:
         return None
+
+
+def _quantizing_f32(module: nn.Module) -> nn.Module:
+    """A quantized graph in double precision: its quantize operators take f32 alone, and their counterparts return it."""
+    if not isinstance(module, torch.fx.GraphModule):
+        return module
+    convert = torch.ops.aten.to.dtype
+    for node in [each for each in module.graph.nodes if each.op == "call_function"]:
+        name = str(node.target)
+        if name.startswith("quantized_decomposed.quantize"):
+            with module.graph.inserting_before(node):
+                narrow = module.graph.call_function(convert, (node.args[0], torch.float32))
+            node.args = (narrow, *node.args[1:])
+        elif name.startswith("quantized_decomposed.dequantize"):
+            with module.graph.inserting_after(node):
+                wide = module.graph.call_function(convert, (node, torch.float64))
+            node.replace_all_uses_with(wide, delete_user_cb=lambda user, wide=wide: user is not wide)
+    module.recompile()
+    return module
 
 
 def records_another_type(program: Program, module: nn.Module) -> bool:

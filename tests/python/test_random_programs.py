@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import copy
 import shutil
 import subprocess
 import sys
@@ -17,7 +18,7 @@ import torch
 import torch.ao.quantization.fx._decomposed  # defines the operators
 from program_checks import DifferenceError, check, compare, module_of
 from program_noise import Noise
-from program_runs import observe
+from program_runs import observe, observe_exact
 from random_programs import Leaf, Program, Statement, build_module, draw, shrink
 
 _SCRIPT = Path(__file__).with_name("run_random_programs.py")
@@ -211,3 +212,29 @@ def test_quantized_programs_have_layers(way: str, monkeypatch: pytest.MonkeyPatc
     quantized = module_of(program)
     assert "dequantize" in quantized.code
     check(program, way)
+
+
+def test_quantized_programs_are_known_exactly() -> None:
+    """Their exact results excuse sums of halves, which eager rounds at each step."""
+    program = Program(
+        3,
+        (
+            Leaf("x0", "argument", (4, 16, 5), dtype="float16", fill="normal"),
+            Leaf("x1", "argument", (4, 16), fill="normal"),
+            Leaf("p0", "parameter", (5, 16), fill="normal"),
+        ),
+        (
+            Statement("x0.index_add_(1, torch.zeros(16, dtype=torch.int64), x0.clone())", "", ("x0",)),
+            Statement("v1 = F.linear(x1, self.p0)", "v1", ("x1",)),
+        ),
+        ("v1",),
+        manners=("quantized",),
+    )
+    module = module_of(program)
+    assert "dequantize" in module.code
+    exact = observe_exact(module, program, [0])
+    assert exact is not None
+    expected = observe(copy.deepcopy(module), module, program, [0])
+    for wide, value in zip(exact.tensors, expected.tensors, strict=True):
+        assert wide.is_floating_point() == value.is_floating_point()
+        torch.testing.assert_close(wide.double(), value.double(), rtol=0.02, atol=0.2)
