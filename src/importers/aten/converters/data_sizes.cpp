@@ -243,12 +243,9 @@ Dim own_symbol(Call& call) {
   return Dim::symbol(name);
 }
 
-// A bool in a tensor as a condition on a size of 0 or 1.
 void bool_item(Call& call, core::Value* x) {
   call.require(element_count(x->type) == Dim(1), "a number from a tensor of several elements");
-  const Dim size = own_symbol(call);
-  bind_count(call, converted(call.graph(), reshaped(call, x, {}), DType::kI64), size, 1);
-  give_answer(call, compare(Predicate::Kind::kEqual, size, 1));
+  give_computed_answer(call, reshaped(call, x, {}));
 }
 
 // A number in a tensor as an integer, which may be a size, or as a float.
@@ -336,6 +333,24 @@ constexpr Converter kDataSizesConverters[] = {
 
 Dim largest_number(const Scope& scope, const std::string& symbol) {
   return scope.decides_sizes(symbol) ? kMostFound : INT64_MAX;
+}
+
+void give_computed_answer(Call& call, core::Value* is_true) {
+  const Dim size = own_symbol(call);
+  bind_count(call, converted(call.graph(), is_true, DType::kI64), size, 1);
+  give_answer(call, compare(Predicate::Kind::kEqual, size, 1));
+}
+
+void give_computed_integer(Call& call, core::Value* integer) {
+  const auto& outputs = call.node().outputs;
+  if (outputs.empty() || !outputs[0]) return;
+  core::Graph& graph = call.graph();
+  const std::optional<Dim>& recorded = call.scope().value(*outputs[0]).integer;
+  if (recorded && (!recorded->is_symbol() || is_known(graph, recorded->symbol_name()))) return;
+  const Dim symbol = recorded ? *recorded : own_symbol(call);
+  if (!recorded) graph.symbols[symbol.symbol_name()].range = {INT64_MIN, INT64_MAX};
+  const Dim limit = largest_number(call.scope(), symbol.symbol_name());
+  call.give(bind_count(call, integer, symbol, limit).size);
 }
 
 DataCount bind_count(Call& call, core::Value* count, const Dim& recorded, const Dim& limit) {

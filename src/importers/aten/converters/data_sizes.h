@@ -21,6 +21,11 @@ Dim largest_number(const Scope& scope, const std::string& symbol);
 // symbol, or asserts that it is that size, if that is known otherwise.
 DataCount bind_count(Call& call, core::Value* count, const Dim& recorded, const Dim& limit);
 
+// Make a scalar that a run computes the result of a call, an integer or a bool. An integer that the front end
+// knows from the sizes stays what it is.
+void give_computed_integer(Call& call, core::Value* integer);
+void give_computed_answer(Call& call, core::Value* is_true);
+
 // The indices of the true elements of a bool mask: i64[count, rank].
 core::Value* indices_of_true(Call& call, core::Value* mask, const Dim& recorded);
 

@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "importers/aten/converters/answers.h"
 #include "importers/aten/converters/complex.h"
 #include "importers/aten/converters/converters.h"
 #include "importers/aten/schema/schemas.h"
@@ -292,6 +293,7 @@ const Shape& Evaluation::shape(const Argument& value) {
 }
 
 DType Evaluation::dtype(const Argument& value) {
+  if (is_bool_symbol(value)) return DType::kBool;
   if (is_symbol(value)) return is_real_symbol(value) ? DType::kF64 : DType::kI64;
   const TensorMeta& recorded = meta(value);
   return is_complex(recorded.dtype) ? recorded.dtype : tensor(value)->type.dtype;
@@ -328,6 +330,16 @@ bool Evaluation::is_symbol(const Argument& value) const {
 bool Evaluation::is_real_symbol(const Argument& value) const {
   const auto* id = std::get_if<ValueId>(&value.value);
   return id != nullptr && scope_.value(*id).kind == ValueKind::kSymFloat;
+}
+
+bool Evaluation::is_bool_symbol(const Argument& value) const {
+  const auto* id = std::get_if<ValueId>(&value.value);
+  return id != nullptr && scope_.value(*id).kind == ValueKind::kSymBool;
+}
+core::Value* Evaluation::truth_of(const Argument& value) {
+  const auto answer = answer_of(call_.graph(), std::get<ValueId>(value.value));
+  if (!answer) call_.refuse("a bool that is not known from the sizes of the inputs");
+  return compared(call_.graph(), *answer);
 }
 
 std::optional<double> Evaluation::known_number(const Argument& value) {

@@ -36,6 +36,7 @@ class Evaluation {
   double number(const Argument& value);
   bool is_symbol(const Argument& value) const;       // a number that depends on sizes or data
   bool is_real_symbol(const Argument& value) const;  // a float that is not known from the program
+  bool is_bool_symbol(const Argument& value) const;  // likewise
   core::Value* tensor(const Argument& value);        // rejects complex ones
   // A tensor, or a number without dims, in this dtype.
   core::Value* operand(const Argument& value, DType dtype);
@@ -49,6 +50,7 @@ class Evaluation {
  private:
   using Names = std::map<std::string, Argument, std::less<>>;
 
+  core::Value* truth_of(const Argument& bool_symbol);
   void give_results(const std::vector<Expression>& results);
   void give(size_t index, const Argument& value);
   bool give_call(const Expression& result, std::optional<size_t> index = std::nullopt);

@@ -113,7 +113,7 @@ void add_promotion(Evaluation& evaluation, const Argument& value, std::vector<Pr
     operands.push_back({evaluation.dtype(value), has_dims ? Rank::kTensor : Rank::kScalarTensor});
   } else if (const auto* list = std::get_if<ArgumentList>(&value.value)) {
     for (const Argument& item : *list) add_promotion(evaluation, item, operands);
-  } else if (std::holds_alternative<bool>(value.value)) {
+  } else if (std::holds_alternative<bool>(value.value) || evaluation.is_bool_symbol(value)) {
     operands.push_back({DType::kBool, Rank::kNumber});
   } else if (!std::holds_alternative<None>(value.value)) {
     const bool is_real = std::holds_alternative<double>(value.value) || evaluation.is_real_symbol(value);

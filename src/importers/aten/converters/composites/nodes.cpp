@@ -90,6 +90,7 @@ core::Value* Evaluation::operand(const Argument& value, DType dtype) {
   if (core::Value* real =
           is_real_symbol(value) ? scope_.real_of_sizes(std::get<ValueId>(value.value)) : nullptr)
     return converted(graph, real, dtype);
+  if (is_bool_symbol(value)) return converted(graph, truth_of(value), dtype);
   const bool is_real = std::holds_alternative<double>(value.value) || is_real_symbol(value);
   if (is_real || std::holds_alternative<bool>(value.value)) return scalar(graph, number(value), dtype);
   return size_scalar(graph, size_of(value), dtype);
