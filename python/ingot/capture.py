@@ -28,6 +28,8 @@ TORCH_DTYPES = {number: dtype for dtype, number in DTYPES.items()}
 
 LARGEST = 2**63 - 1  # the upper end of a range without one
 
+ANY_SIGN = "ingot_any_sign"  # of a node that is an integer of calls: its range is not the one that torch notes for it
+
 _WITH_GRAPHS = tuple(
     f"higher_order.{name}" for name in ("cond", "while_loop", "scan", "map_impl", "associative_scan")
 )  # imported
@@ -71,6 +73,7 @@ class Capture:
         self.groups: set[str] = set()  # of ranks, by the program's names
         self._group_names: Mapping[str, str] = outer._group_names if outer is not None else groups or {}
         self.nodes: list[Node] = []  # position in the builder's program -> FX node
+        self._any_sign: set[str] = outer._any_sign if outer is not None else set()  # symbols of such integers
         self._ids: dict[Node, int | list[int]] = {}
         self._graphs: dict[Node, int] = {}
 
@@ -78,6 +81,9 @@ class Capture:
         self, module: GraphModule, inputs: Sequence[Input], outputs: Sequence[Output] | None = None
     ) -> None:
         self.groups |= {self._group_name(name) for name in ranks.groups_in(module)}
+        self._any_sign |= {
+            str(node.meta["val"].node.expr) for node in module.graph.nodes if node.meta.get(ANY_SIGN)
+        }
         placeholders = iter(inputs)
         for node in module.graph.nodes:
             if node.op == "placeholder":
@@ -136,6 +142,7 @@ class Capture:
             raise UnsupportedError(f"the size {name} is not a number", code="INGOT-N004")
         # torch traces with 2 or more; sizes that stay symbolic are valid for 1 too.
         low = 1 if low == 2 else low
+        low, high = (-LARGEST, LARGEST) if name in self._any_sign else (low, high)
         self.ranges[name] = (low, high)
         self.builder.symbol(name, low, high, int(hint) if hint is not None else -1)
 

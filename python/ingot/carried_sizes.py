@@ -11,10 +11,10 @@ import torch
 from torch.fx import GraphModule, Node
 
 from ingot import compat
-from ingot.capture import DTYPES, Capture
+from ingot.capture import ANY_SIGN, DTYPES, Capture
 from ingot.integer_bounds import not_negative
 from ingot.kinds import InputRole, ValueKind
-from ingot.partition import PartCall, asserts_number, is_number
+from ingot.partition import HOLDS_INTEGER, PartCall, asserts_number, is_number
 
 _CARRIES = "ingot_carries"  # of a node that is a carrier: the symbol
 _IS_SIZE = "ingot_is_size"  # of an integer argument that cannot be negative
@@ -26,6 +26,7 @@ def guard_signs(module: GraphModule) -> None:
         value = node.meta["val"]
         is_known = value.node.expr in compat.sizes_seen(value.node.shape_env)
         node.meta[_IS_SIZE] = _is_in_range(value) or (is_known and bool(value >= 0))
+    _find_signed(module)
 
 
 def trust_guards(module: GraphModule, guards: Iterable[str]) -> None:
@@ -34,6 +35,22 @@ def trust_guards(module: GraphModule, guards: Iterable[str]) -> None:
     names = not_negative(guards)
     for node in _unbound(module).values():
         node.meta[_IS_SIZE] = node.name in names
+    _find_signed(module)
+
+
+def _find_signed(module: GraphModule) -> None:
+    """Makes each other integer one that torch finds in a tensor: what engines need of such they compute (part_numbers)."""
+    for number in _unbound(module).values():
+        if not number.meta[_IS_SIZE]:
+            tensor = _tensor_of(module, number, _placeholders(module)[-1], module)
+            tensor.meta[HOLDS_INTEGER] = True
+            node = _item_after(module, tensor, number)
+            number.replace_all_uses_with(node, lambda user, tensor=tensor: user is not tensor)
+
+
+def reads_signed(module: GraphModule) -> bool:
+    """Whether calls of a graph read integers that may be negative."""
+    return any(node.meta.get(ANY_SIGN) for node in module.graph.nodes)
 
 
 def carried(module: GraphModule) -> list[str]:
@@ -63,25 +80,31 @@ def carry(whole: GraphModule, call: PartCall) -> None:
         return
     placeholders = _placeholders(call.graph)
     known = _known_before(whole, call.node) | _passed(call)
+    names = {_symbol_of(node): node.name for node in _placeholders(whole)}  # that errors of the engine have
     for symbol in sorted(missing & known.keys()):
         carrier = _carrier(whole, symbol, known[symbol], call.graph)
+        is_free = symbol in names and all(node.target != names[symbol] for node in placeholders)
+        name = names[symbol] if is_free and not _is_size(known[symbol]) else carrier.name
         with (
             call.graph.graph.inserting_after(placeholders[-1])
             if placeholders
             else call.graph.graph.inserting_before()
         ):
-            placeholders.append(call.graph.graph.placeholder(carrier.name))
+            placeholders.append(call.graph.graph.placeholder(name))
         placeholders[-1].meta["val"] = carrier.meta["val"]
         if not _is_size(known[symbol]):
-            _read_number(call.graph, placeholders[-1], known[symbol])
+            _item_after(call.graph, placeholders[-1], known[symbol])
         call.node.args = (*call.node.args, carrier)
     call.graph.recompile()
 
 
-def _read_number(reader: GraphModule, carrier: Node, number: Node) -> None:
-    with reader.graph.inserting_after(carrier):
-        node = reader.graph.call_function(torch.ops.aten._local_scalar_dense.default, (carrier,))
+def _item_after(module: GraphModule, tensor: Node, number: Node) -> Node:
+    """The value of an integer, found in the tensor that holds it."""
+    with module.graph.inserting_after(tensor):
+        node = module.graph.call_function(torch.ops.aten._local_scalar_dense.default, (tensor,))
     node.meta["val"] = number.meta["val"]
+    node.meta[ANY_SIGN] = number.op == "placeholder" or number.meta.get(ANY_SIGN, False)
+    return node
 
 
 def _placeholders(module: GraphModule) -> list[Node]:
@@ -98,7 +121,7 @@ def _is_size(node: Node) -> bool:
     """Whether an integer cannot be negative."""
     if node.op == "placeholder":
         return bool(node.meta.get(_IS_SIZE, False))
-    return _is_in_range(node.meta["val"])
+    return not node.meta.get(ANY_SIGN) and _is_in_range(node.meta["val"])
 
 
 def _is_in_range(value: torch.SymInt) -> bool:
@@ -157,6 +180,7 @@ def _passed(call: PartCall) -> dict[str, Node]:
     for placeholder, argument in zip(_placeholders(call.graph), call.node.args, strict=True):
         if isinstance(argument, Node) and argument.op != "placeholder" and (name := _symbol_of(placeholder)):
             argument.meta["val"] = placeholder.meta["val"]
+            argument.meta[ANY_SIGN] = placeholder.meta.get(ANY_SIGN, False)
             passed[name] = argument
     return passed
 
@@ -172,16 +196,28 @@ def _carrier(whole: GraphModule, symbol: str, number: Node, reader: GraphModule)
         if node.meta.get(_CARRIES) == symbol:
             return node
     after = _placeholders(whole)[-1] if number.op == "placeholder" else number
-    value, is_size = number.meta["val"], _is_size(number)
-    with whole.graph.inserting_after(after):
-        if is_size:
-            arguments, dtype = ([number, 0],), torch.float32
-            node = whole.graph.call_function(torch.ops.aten.empty.memory_format, arguments, {"dtype": dtype})
-        else:
+    if _is_size(number):
+        with whole.graph.inserting_after(after):
             node = whole.graph.call_function(
-                torch.ops.aten.scalar_tensor.default, (number,), {"dtype": torch.int64}
+                torch.ops.aten.empty.memory_format, ([number, 0],), {"dtype": torch.float32}
             )
-    with compat.without_guards(value.node.shape_env), _fake_mode(whole, reader):
-        node.meta["val"] = torch.empty((value, 0) if is_size else (), **node.kwargs)
+        value = number.meta["val"]
+        with compat.without_guards(value.node.shape_env), _fake_mode(whole, reader):
+            node.meta["val"] = torch.empty((value, 0), dtype=torch.float32)
+    elif number.meta.get(ANY_SIGN) and number.target is torch.ops.aten._local_scalar_dense.default:
+        node = number.all_input_nodes[0]
+    else:
+        node = _tensor_of(whole, number, after, reader)
     node.meta[_CARRIES] = symbol
+    return node
+
+
+def _tensor_of(module: GraphModule, number: Node, after: Node, reader: GraphModule) -> Node:
+    """An i64 tensor without dims that holds the integer. `reader`: of a graph with tensors."""
+    with module.graph.inserting_after(after):
+        node = module.graph.call_function(
+            torch.ops.aten.scalar_tensor.default, (number,), {"dtype": torch.int64}
+        )
+    with compat.without_guards(number.meta["val"].node.shape_env), _fake_mode(module, reader):
+        node.meta["val"] = torch.empty((), dtype=torch.int64)
     return node

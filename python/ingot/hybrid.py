@@ -17,12 +17,12 @@ from ingot.gaps import shows_gaps
 from ingot.guards import Guards
 from ingot.kinds import OutputRole
 from ingot.notices import require_used_choices, warn_of_entries_without_node
+from ingot.part_numbers import consumer_of
 from ingot.partition import (
     PartCall,
     Place,
-    asserts_number,
-    is_number,
     lift_numbers,
+    makes_number,
     partition,
     returns_numbers,
     split,
@@ -92,7 +92,8 @@ def compile_graph(
         for name in unified.constants:
             capture.builder.other_name(name, "")
         capture.builder.check_options(settings.compiler)
-        in_parts = _complete(refused, module, outputs, capture, settings, bool(carried))
+        reads_integers = bool(carried) or carried_sizes.reads_signed(module)
+        in_parts = _complete(refused, module, outputs, capture, settings, reads_integers)
         if refused and settings.require_full_compilation:
             raise refusals.full_compilation_error(refused)
         try:
@@ -138,7 +139,7 @@ def _complete(
 def _found_late(error: UnsupportedError | InternalError, module: GraphModule, refused: Refused) -> Refused:
     """The node that a build rejects, or all if it names none: torch runs it, and the graph is split again."""
     calls = [node for node in module.graph.nodes if node.op == "call_function" and node not in refused]
-    late = [node for node in calls if node.name == error.node] or calls
+    late = [consumer_of(node) for node in calls if node.name == error.node] or calls
     if not late:
         raise error
     return dict.fromkeys(late, refusals.reason_of(error))
@@ -146,7 +147,7 @@ def _found_late(error: UnsupportedError | InternalError, module: GraphModule, re
 
 def _reason_of_place(node: Node) -> str:
     """Why torch runs a node that an engine could run."""
-    if is_number(node) or asserts_number(node):
+    if makes_number(node):
         return "computes a number between tensors"
     if shows_gaps(node):
         return "another call in torch reads its result, which has gaps in memory"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers that each part of a graph computes for itself, so that engines know them too: those that follow from the rank alone, and
-from integers that calls find in tensors (`item()`)."""
+"""Numbers that each part of a graph computes for itself, so that engines know them too: those that follow from the rank alone,
+from integers that calls find in tensors (`item()`), and what is not an expression over sizes (floats, comparisons, rounded floats)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,11 @@ import torch
 from torch.fx import GraphModule, Node
 
 from ingot import rank_operators  # noqa: F401
-from ingot.capture import target_name
+from ingot.capture import dim_text, target_name
+from ingot.errors import UnsupportedError
+
+_NUMBERS = (torch.SymInt, torch.SymFloat, torch.SymBool)
+_OF_NUMBERS = ("_operator.", "torch.sym_", "torch._sym_", "math.", "builtins.round")
 
 
 def is_rank_number(node: Node) -> bool:
@@ -24,24 +28,33 @@ def is_rank_number(node: Node) -> bool:
 
 
 def is_found_number(node: Node) -> bool:
-    """Whether it is computed from `item()` of integers, and other numbers."""
-    return _is_sum(node) and any(
-        _is_item(source) or is_found_number(source) for source in node.all_input_nodes
-    )
+    """Whether it is computed from other numbers, `item()` of integers among them, or is not an expression over sizes."""
+    if not _is_computed(node):
+        return False
+    sources = node.all_input_nodes
+    return not _is_dim(node) or any(_is_item(source) or is_found_number(source) for source in sources)
 
 
 def is_part_number(node: Node) -> bool:
     return is_rank_number(node) or is_found_number(node)
 
 
-def _is_sum(node: Node) -> bool:
-    numbers = (torch.SymInt, torch.SymFloat)
+def _is_computed(node: Node) -> bool:
     return (
         node.op == "call_function"
-        and isinstance(node.meta.get("val"), torch.SymInt)
-        and target_name(node.target).startswith(("_operator.", "torch.sym_"))
-        and all(isinstance(source.meta.get("val"), numbers) for source in node.all_input_nodes)
+        and isinstance(node.meta.get("val"), _NUMBERS)
+        and target_name(node.target).startswith(_OF_NUMBERS)
+        and all(isinstance(source.meta.get("val"), _NUMBERS) for source in node.all_input_nodes)
     )
+
+
+def _is_dim(node: Node) -> bool:
+    """Whether a part that gets the number knows it, by the symbols in it."""
+    value = node.meta["val"]
+    try:
+        return isinstance(value, torch.SymInt) and bool(dim_text(value.node.expr))
+    except UnsupportedError:
+        return False
 
 
 def _is_item(node: Node) -> bool:
@@ -58,19 +71,27 @@ def consumer_of(node: Node) -> Node:
 
 def copy_to_users(module: GraphModule) -> None:
     """Gives each call that reads such numbers its own, right before it: they are in the same part then."""
+    copies: dict[Node, str] = {}
     for node in list(module.graph.nodes):
         if is_part_number(node):
             continue
         with module.graph.inserting_before(node):
             for number in filter(is_part_number, node.all_input_nodes):
-                node.replace_input_with(number, _copied(module, number))
+                node.replace_input_with(number, _copied(module, number, copies))
     for node in reversed(list(module.graph.nodes)):
         if is_part_number(node) and not node.users:
             module.graph.erase_node(node)
+    taken = {node.name for node in module.graph.nodes}
+    for node, name in copies.items():  # errors name them as the program does
+        if name not in taken:
+            node.name = name
+            taken.add(name)
 
 
-def _copied(module: GraphModule, number: Node) -> Node:
+def _copied(module: GraphModule, number: Node, copies: dict[Node, str]) -> Node:
     """A copy whose numbers have no other user."""
     if not is_part_number(number):
         return number  # a weight
-    return module.graph.node_copy(number, lambda source: _copied(module, source))
+    copy = module.graph.node_copy(number, lambda source: _copied(module, source, copies))
+    copies[copy] = number.name
+    return copy

@@ -49,6 +49,9 @@ def is_number(node: object) -> bool:
     )
 
 
+HOLDS_INTEGER = "ingot_holds_integer"  # of a call that puts an integer of calls into a tensor: torch runs it
+
+
 # Assertions on scalars: an engine of the whole graph knows how they are computed, one of a partition does not.
 _NUMBER_ASSERTIONS = (
     "aten._assert_scalar.default",
@@ -59,6 +62,11 @@ _NUMBER_ASSERTIONS = (
 
 def asserts_number(node: Node) -> bool:
     return target_name(node.target) in _NUMBER_ASSERTIONS
+
+
+def makes_number(node: Node) -> bool:
+    """Whether torch runs a call because it computes or checks a number, or puts one into a tensor."""
+    return is_number(node) or asserts_number(node) or bool(node.meta.get(HOLDS_INTEGER))
 
 
 def returns_numbers(module: GraphModule) -> bool:
@@ -88,7 +96,7 @@ def partition(module: GraphModule, refused: Iterable[Node], settings: Settings) 
     runs: _Runs = []
     for node in calls:
         caller = consumer_of(node) if is_part_number(node) else node
-        in_torch = caller in refused or is_number(caller) or asserts_number(caller) or caller.op == "output"
+        in_torch = caller in refused or makes_number(caller) or caller.op == "output"
         place = Place.TORCH if in_torch else Place.ENGINE
         if keeps_order(node):
             place = runs[-1][0] if runs else Place.TORCH  # not worth an engine of its own

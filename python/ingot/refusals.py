@@ -12,6 +12,7 @@ from torch.fx import GraphModule, Node
 from ingot.capture import Capture, Output, target_name
 from ingot.errors import Error, InternalError, NoEngineError, UnsupportedError, first_line
 from ingot.kinds import OutputRole
+from ingot.partition import HOLDS_INTEGER
 from ingot.settings import Settings
 from ingot.source import line_of
 from ingot.views import viewed_by
@@ -54,7 +55,8 @@ def by_choice(module: GraphModule, settings: Settings) -> Refused:
 
 def by_importer(capture: Capture, options: Mapping[str, str]) -> Refused:
     rows = json.loads(capture.builder.unsupported(options))
-    return {capture.nodes[row["node"]]: CodedReason(row["reason"], "INGOT-N520") for row in rows}
+    refused = {capture.nodes[row["node"]]: CodedReason(row["reason"], "INGOT-N520") for row in rows}
+    return {node: reason for node, reason in refused.items() if not node.meta.get(HOLDS_INTEGER)}
 
 
 def by_guards(capture: Capture, refused: Refused) -> Refused:

@@ -14,6 +14,7 @@ import ingot
 import pytest
 import torch
 from ingot.integer_bounds import not_negative
+from test_passed_numbers import ANY_SIGN, assert_same, exported
 from torch import nn
 from torch.export import Dim
 
@@ -67,6 +68,7 @@ class InBranch(nn.Module):
 
 
 X = torch.randn(3, 4)
+RETURNED = ("only", "many")  # numbers as results, which torch saves in no graph of calls
 CASES: dict[str, tuple[nn.Module, list[tuple]]] = {
     "size alone": (Positions().eval(), [(5,), (9,), (2,), (64,)]),
     "two sizes": (Masked(), [(3, 4), (7, 2), (2, 9)]),
@@ -74,7 +76,6 @@ CASES: dict[str, tuple[nn.Module, list[tuple]]] = {
     "far": (Far(), [(X, 5), (torch.randn(6, 4), 5), (torch.randn(7, 4), 3)]),
     "in a branch": (InBranch(), [(X[:1], 5), (-X[:1], 5), (X[:1], 7)]),
 }
-OF_UNKNOWN_SIGN = ("two sizes", "far")  # to torch.export, which guards sums of an integer alone
 _FAR = {"torch_executed_ops": ["aten.sinc"], "min_block_size": 1}
 
 
@@ -117,7 +118,7 @@ def test_ahead_of_time(name: str, level: int, tmp_path: Path) -> None:
     for form in forms:
         for call in CASES[name][1]:
             torch.testing.assert_close(form(*call), model(*call))
-        assert bool(form.engines) == (name not in OF_UNKNOWN_SIGN)
+        assert form.engines
 
 
 SIGNS = {
@@ -147,6 +148,36 @@ SIGNS = {
 @pytest.mark.parametrize("guard", list(SIGNS))
 def test_signs_that_guards_state(guard: str) -> None:
     assert not_negative([guard]) == set(SIGNS[guard])
+
+
+@pytest.mark.parametrize("name", ANY_SIGN)
+def test_signs_that_guards_leave_open(name: str, tmp_path: Path) -> None:
+    """Of exported programs: engines take such integers too, whatever their sign is."""
+    function, call = ANY_SIGN[name], (torch.randn(6, 8), 3)
+    compiled = ingot.compile(exported(function, *call), min_block_size=1, check_speed=False)
+    forms = [compiled, pickle.loads(pickle.dumps(compiled)), copy.deepcopy(compiled)]
+    if name not in RETURNED:
+        ingot.save(compiled, tmp_path / "model.pt2")
+        forms.append(ingot.load(tmp_path / "model.pt2"))
+    for form in forms:
+        for k in (3, 5, 1, 0, -1, -4):
+            assert_same(form(call[0], k), function(call[0], k))
+        assert_same(form(call[0][:4, :7], 2), function(call[0][:4, :7], 2))
+    if name != "only":
+        assert all("computes a number" in node.reason for node in compiled.report.fallbacks), str(
+            compiled.report
+        )
+    assert bool(compiled.engines) == (name != "only")
+
+
+def test_sizes_by_integers_of_unknown_sign_are_checked() -> None:
+    compiled = ingot.compile(program_of("two sizes")[1])
+    for n, m in ((-1, 4), (3, -2)):
+        with pytest.raises((ingot.UserError, RuntimeError)):
+            CASES["two sizes"][0](n, m)
+        with pytest.raises(ingot.UserError, match="INGOT-U31"):
+            compiled(n, m)
+    torch.testing.assert_close(compiled(3, 4), CASES["two sizes"][0](3, 4))
 
 
 def _follows(function: Callable[..., torch.Tensor]) -> nn.Module:
