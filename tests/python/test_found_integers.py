@@ -17,6 +17,7 @@ from test_passed_numbers import ANY_SIGN, X, assert_same
 VALUES = (3, 5, 1, 0, -1, -4)
 # torch.export takes no such integer into a branch, and numbers alone need no engine.
 COMPUTED = {name: function for name, function in ANY_SIGN.items() if name not in ("branch", "only", "many")}
+COMPUTED["row"] = lambda x, k: x[k] * 2  # torch.export makes an argument's sign a guard
 
 
 _OF_NUMBERS = {"aten._local_scalar_dense.default", "aten.item.default", "aten._assert_scalar.default"}

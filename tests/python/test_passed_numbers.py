@@ -74,6 +74,7 @@ ANY_SIGN = {
     "replicated": lambda x, k: F.pad(x[None], (k, 0), mode="replicate"),
     "tril": lambda x, k: x.tril(k),
     "triu": lambda x, k: (x > 0).triu(k),
+    "row_written": lambda x, k: torch.select_scatter(x, x[0] * 2, 0, k),
     "roll": lambda x, k: x.roll(k, 0) * 2,
     "roll_all": lambda x, k: (x + 1).roll(k),
     "fused": lambda x, k: (F.pad(x.relu(), (k, 0)).tril(k) * k).sum(1),

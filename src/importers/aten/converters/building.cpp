@@ -116,6 +116,13 @@ Dim from_end(const Dim& index, const Dim& size) {
   return value && *value < 0 ? size + index : index;
 }
 
+bool is_of_any_sign(const Dim& integer, const SymbolTable& symbols) {
+  return std::ranges::any_of(integer.symbols(), [&](const std::string& symbol) {
+    const auto info = symbols.find(symbol);
+    return info != symbols.end() && info->second.range.min == INT64_MIN;
+  });
+}
+
 Dim smaller(const Dim& a, const Dim& b, const SymbolTable& symbols) {
   if (provably_not_negative(b - a, symbols)) return a;
   if (provably_not_negative(a - b, symbols)) return b;

@@ -38,6 +38,8 @@ core::Value* filled(Call& call, Shape shape, double value, DType dtype);
 
 // Bounds of a torch slice or index: negative ones count from the end.
 Dim from_end(const Dim& index, const Dim& size);
+// Whether a symbol in it is an integer that calls choose, or find in a tensor, and that may be negative.
+bool is_of_any_sign(const Dim& integer, const SymbolTable& symbols);
 // min(a, b), without a minimum if the symbols' ranges decide.
 Dim smaller(const Dim& a, const Dim& b, const SymbolTable& symbols);
 

@@ -52,11 +52,7 @@ void require_divisor(Call& call) {
 // Integers of Python have any length. Those of calls may be of any size: the condition always holds, and
 // evaluating it is an error if they overflow.
 void require_64_bits(Call& call, const Dim& integer) {
-  const auto is_of_call = [&](const std::string& symbol) {
-    const auto info = call.graph().symbols.find(symbol);
-    return info != call.graph().symbols.end() && info->second.range.min == INT64_MIN;
-  };
-  if (std::ranges::none_of(integer.symbols(), is_of_call)) return;
+  if (!is_of_any_sign(integer, call.graph().symbols)) return;
   require_size(call, either(is_less(integer, 0), at_most(0, integer)));
 }
 void give_integer(Call& call, const Dim& integer) {

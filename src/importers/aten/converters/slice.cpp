@@ -38,6 +38,14 @@ Dim position(Call& call, const Dim& index, const Dim& size) {
   return counts_from_end ? size + index : index;
 }
 
+// Of one element. If calls choose the sign, each run counts from its end.
+Dim element_position(Call& call, const Dim& index, const Dim& size) {
+  if (!is_of_any_sign(index, call.graph().symbols)) return position(call, index, size);
+  ops::add_check(call.graph(), CheckKind::kBounds, at_most(Dim(0) - size, index));
+  ops::add_check(call.graph(), CheckKind::kBounds, is_less(index, size));
+  return modulo(index, size);
+}
+
 // A bound of a slice counted from the beginning: as given, and clamped to [0, size] as in torch.
 struct Bound {
   Dim given, inside;
@@ -90,12 +98,13 @@ void slice_scatter(Call& call) {
 void select(Call& call) {
   core::Value* x = call.tensor("self");
   const size_t axis = call.axis("dim", x->type.rank());
-  call.give(selected_or_part(call, x, axis, position(call, call.dim("index"), extent(call, x, axis))));
+  call.give(
+      selected_or_part(call, x, axis, element_position(call, call.dim("index"), extent(call, x, axis))));
 }
 void select_scatter(Call& call) {
   core::Value *x = call.tensor("self"), *source = call.tensor("src");
   const size_t axis = call.axis("dim", x->type.rank());
-  const Dim index = position(call, call.dim("index"), extent(call, x, axis));
+  const Dim index = element_position(call, call.dim("index"), extent(call, x, axis));
   source = unsqueezed(call, converted(call.graph(), source, x->type.dtype), axis);
   call.give(emit(call, ops::slice_scatter, {x, source},
                  ops::Slice{static_cast<int64_t>(axis), index, index + 1, 1}));
