@@ -159,6 +159,28 @@ def test_the_model_stays_as_it_is() -> None:
     assert torch.equal(model(x), expected)
 
 
+@pytest.mark.parametrize("weights", ["per_channel", "int4", "float8"])
+@pytest.mark.parametrize("change", ["nothing", "double", "zero_grad", "gradients"])
+def test_the_model_can_be_trained_and_its_program_converted(weights: str, change: str) -> None:
+    """Layers that stay as they are share memory with the model's, and nothing else."""
+    model = nn.Sequential(nn.Linear(64, 64), nn.LayerNorm(64), nn.Linear(64, 64)).eval()
+    model[2].bias = model[0].bias  # tied parameters stay tied
+    kinds = [(parameter.dtype, parameter.requires_grad) for parameter in model.parameters()]
+    x = torch.randn(4, 64)
+    options = {} if weights == "per_channel" else {"weights": weights, "inputs": [x]}
+    program = ingot.quantize(model, [x] if weights == "per_channel" else None, **options)
+    assert not any(parameter.requires_grad for parameter in program.parameters())
+    assert len(list(program.parameters())) == 3, "a bias, and the norm's scale and shift"
+    memory = {parameter.data_ptr() for parameter in model.parameters()}
+    assert all(parameter.data_ptr() in memory for parameter in program.parameters())
+    {"nothing": lambda: None, "double": program.double, "zero_grad": program.zero_grad}.get(
+        change, lambda: program.requires_grad_(True)
+    )()
+    assert [(parameter.dtype, parameter.requires_grad) for parameter in model.parameters()] == kinds
+    model(x).sum().backward()
+    assert all(parameter.grad is not None for parameter in model.parameters())
+
+
 def test_quantized_programs_hold_no_floating_weights() -> None:
     program = ingot.quantize(Net().eval(), batches())
     wide = [

@@ -75,3 +75,13 @@ def remove_unused(module: GraphModule) -> None:
             owner, _, last = name.rpartition(".")
             delattr(module.get_submodule(owner), last)
     module.recompile()
+
+
+def own_parameters(module: GraphModule) -> None:
+    """Parameters without gradients in the memory of the model's, which conversions of the module (`to`, `half`) leave as they are."""
+    own: dict[torch.nn.Parameter, torch.nn.Parameter] = {}
+    for each in module.modules():
+        for name, parameter in each._parameters.items():
+            if parameter is not None:
+                own.setdefault(parameter, torch.nn.Parameter(parameter.detach(), requires_grad=False))
+                each._parameters[name] = own[parameter]

@@ -112,7 +112,8 @@ def quantize(
     else:
         stored_weights.write(module, found, form)
     insertion.remove_unused(module)
-    return module.requires_grad_(False)
+    insertion.own_parameters(module)
+    return module
 
 
 def _form(
