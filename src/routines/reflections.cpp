@@ -15,6 +15,7 @@ using Eigen::Index;
 constexpr Index kReflectedAlone = 32;     // columns that are reflected one by one
 constexpr Index kReflectedTogether = 32;  // reflections that are applied together
 constexpr Index kFewReflections = 12;     // so few that copies for products take longer than reflecting
+constexpr Index kFewRows = 12;            // so few that kernels for columns take longer than plain loops
 
 template <typename Given>
 struct Reflections {
@@ -45,11 +46,39 @@ double scale_to_one(const Eigen::Ref<const Matrix>& x) {
   return largest > 0 && std::isfinite(largest) ? std::ldexp(1.0, -std::ilogb(largest)) : 1;
 }
 
+// The reflection by [1, below], of a vector of one element more than `below`.
+void reflect_column(const double* below, Index size, double scale, double* x) {
+  double along = x[0];
+  for (Index i = 0; i < size; ++i) along += below[i] * x[i + 1];
+  along *= scale;
+  x[0] -= along;
+  for (Index i = 0; i < size; ++i) x[i + 1] -= along * below[i];
+}
+
+// `scale` is what x was multiplied by.
+void reflect_few_rows(Eigen::Ref<Matrix> x, Eigen::Ref<VectorOf<Matrix>> scales, double scale) {
+  for (Index k = 0; k < scales.size(); ++k) {
+    const Index below = x.rows() - k - 1;
+    double* const v = &x(k, k);
+    const auto [factor, length] = reflect(v, below + 1);
+    scales(k) = factor;
+    x(k, k) = length / scale;
+    for (Index j = k + 1; j < x.cols(); ++j) {
+      reflect_column(v + 1, below, factor, &x(k, j));
+      x(k, j) /= scale;
+    }
+  }
+}
+
 // What a reflection subtracts, a product of two vectors, is left for the next one, which reads and writes the
 // columns anyway.
 void reflect_columns(Eigen::Ref<Matrix> x, Eigen::Ref<VectorOf<Matrix>> scales) {
   const Index rows = x.rows(), columns = x.cols();
   const double scale = scale_to_one(x);
+  if (rows <= kFewRows) {
+    x *= scale;
+    return reflect_few_rows(x, scales, scale);
+  }
   PaddedColumns a(rows, columns);
   for (Index j = 0; j < columns; ++j) {
     for (Index i = 0; i < rows; ++i) a.column(j)[i] = x(i, j) * scale;
@@ -83,6 +112,16 @@ void reflect_columns(Eigen::Ref<Matrix> x, Eigen::Ref<VectorOf<Matrix>> scales) 
   }
 }
 
+Matrix product_of_few_rows(const Matrix& vectors, const VectorOf<Matrix>& scales) {
+  Matrix x = Matrix::Identity(vectors.rows(), vectors.cols());
+  for (Index k = scales.size(); k-- > 0;) {
+    const Index below = x.rows() - k - 1;
+    for (Index j = k; j < x.cols(); ++j)
+      reflect_column(vectors.col(k).data() + k + 1, below, scales(k), &x(k, j));
+  }
+  return x;
+}
+
 void reflect_columns(Eigen::Ref<ComplexMatrix> x, Eigen::Ref<VectorOf<ComplexMatrix>> scales) {
   using Given = ComplexMatrix;
   VectorOf<Given> work(x.cols());
@@ -113,6 +152,9 @@ void factor_qr(Eigen::Ref<Given> x, Eigen::Ref<VectorOf<Given>> scales) {
 
 template <typename Given>
 Given product_of_reflections(const Given& vectors, const VectorOf<Given>& scales) {
+  if constexpr (std::is_same_v<Given, Matrix>) {
+    if (vectors.rows() <= kFewRows) return product_of_few_rows(vectors, scales);
+  }
   Given x = Given::Identity(vectors.rows(), vectors.cols());
   if (scales.size() <= kFewReflections) {
     VectorOf<Given> work(x.cols());
