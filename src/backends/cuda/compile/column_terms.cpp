@@ -29,8 +29,8 @@ void ColumnTerms::write_loads(TemplateText& out) const {
 }
 
 void ColumnTerms::write_takes(TemplateText& out) const {
-  if (has_sums()) out.line("{0}column_sums[n] = {0}column_sums[(1 + s) * kAtOnce + n];\n", prefix);
-  if (has_bias()) out.line("{0}bias[n] = {0}bias[(1 + s) * kAtOnce + n];\n", prefix);
+  if (has_sums()) out.line("{0}column_sums[n] = {0}column_sums[(1 + s) * kAtOnce];\n", prefix);
+  if (has_bias()) out.line("{0}bias[n] = {0}bias[(1 + s) * kAtOnce];\n", prefix);
 }
 
 void ColumnTerms::write_sum(const RowNorms& norms, TemplateText& out) const {

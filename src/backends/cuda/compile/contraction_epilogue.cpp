@@ -135,13 +135,15 @@ class EpilogueWriter {
     const loops::Buffer& buffer = buffer_of(stored.store->buffer);
     const std::string result = fmt::format("b{}", stored.store->buffer);
     out_.line("const auto load_eight = [&](int n, idx row, idx column, auto kind) {{\n");
-    if (has_columns()) out_.line("load_columns(n, column, kind);\n");
+    if (has_columns()) out_.line("if (n % kAtOnce == 0) load_columns(n, column, kind);\n");
     if (reads_.has_any()) out_.line("load_elements(n, row, column, kind);\n");
     out_.line("}};\n");
     out_.line(
-        "const auto finish_eight = [&](int n, idx row, idx column, const f32 (&sums)[8], auto kind) {{\n");
+        "const auto finish_eight = [&](int n, idx row, idx column, const f32 (&sums)[8], auto kind, bool "
+        "stores) "
+        "{{\n");
     out_.line("{} values[8];\n#pragma unroll\nfor (int k = 0; k < 8; ++k) ", type_name(stored.value->dtype));
-    out_.line("values[k] = finish(row, column + k, sums[k], n, k);\n");
+    out_.line("values[k] = finish(row, column + k, sums[k], n, k);\nif (!stores) return;\n");
     if (stores_neighbours()) {
       out_.line("{}* const to = {} + place_of(row, column);\n", storage_name(buffer.type.dtype), result);
       out_.line("if (decltype(kind)::is_certain || is_aligned(to)) return store_eight<{}>(to, values);\n",
@@ -152,6 +154,7 @@ class EpilogueWriter {
     out_.line("}};\n");
   }
 
+  // The kAtOnce groups of a chunk have the same columns.
   void write_take_loads() {
     out_.line(
         "const auto take_loads = [&](int s) {{\n#pragma unroll\nfor (int n = 0; n < kAtOnce; ++n) {{\n");

@@ -158,7 +158,7 @@ class DepthwiseWriter {
     out_.line(
         "if (first + a >= width) break;\nconst idx row = line * width + first + a;\nload_eight(0, row, "
         "column, Checked());\n"
-        "finish_eight(0, row, column, sums[a], Checked());\n}}\n}}\n}}\n");
+        "finish_eight(0, row, column, sums[a], Checked(), true);\n}}\n}}\n}}\n");
   }
 
   EpilogueSite epilogue_site() { return {node_, shape_, epilogue_, norms_, kEight, out_}; }

@@ -13,6 +13,7 @@ constexpr std::string_view kConstants = R"cuda(
 constexpr int kBlocks = kInTurns ? kRows / 64 : 1, kGroups = kInTurns ? 2 : kRows / 64, kThreads = (kGroups + 1) * 128;
 constexpr int kReaders = kInTurns ? 4 : kGroups * 4, kOthers = kInTurns ? 2 : 0, kOtherArrivals = 4;
 constexpr int kFewRegisters = kGroups == 2 ? 40 : 24, kManyRegisters = kGroups == 2 ? 232 : 160;
+static_assert((kFewRegisters + kGroups * kManyRegisters) * 128 <= 65536 / kThreads / 8 * 8 * kThreads, "who takes more registers than the block starts with waits for ever");
 constexpr int kAtOnce = 2, kChunks = kBlocks * (kColumns / 32), kSlots = kChunks % 2 == 0 ? 2 : 1, kLoads = (1 + kSlots) * kAtOnce;
 constexpr int kUnrolled = kChunks % 4 == 0 ? 4 : kChunks <= 3 ? kChunks : kSlots;
 static_assert(kChunks % kUnrolled == 0 && kUnrolled % kSlots == 0 && kUnrolled % kBlocks == 0, "chunks have equal turns of the loop");
@@ -90,7 +91,8 @@ template <class Load> DEVICE void load_first_chunks(idx first_row, idx first_col
   for (int s = 0; s < kSlots; ++s) load_chunk(s, s, first_row, first_column, x, load_eight);
 }
 
-// Registers have no index: after each turn of the loop the next sums move to where the first were.
+// Registers have no index: after each turn of the loop the next sums move to where the first were. What is beyond the
+// edge is computed too: without branches, the groups of a chunk share what belongs to its columns.
 template <class Load, class Take, class Finish> DEVICE void finish_from_registers(TileSums& sums, idx first_row, idx first_column, const Operands& x, const Load& load_eight, const Take& take_loads, const Finish& finish_eight) {
   constexpr int kMoved = kUnrolled / kBlocks * 4;  // of a block's groups of eight columns
   #pragma unroll 1
@@ -105,7 +107,8 @@ template <class Load, class Take, class Finish> DEVICE void finish_from_register
         f32 eight[8];
         #pragma unroll
         for (int k = 0; k < 8; ++k) eight[k] = sums[s % kBlocks][s / kBlocks * 4 + k / 2][2 * n + k % 2];
-        if (at.column < x.columns && at.row + n * 8 < x.rows) finish_eight(n, at.row + n * 8, at.column, eight, Whole());
+        const idx row = at.row + n * 8;
+        finish_eight(n, least(row, x.rows - 1), least(at.column, x.columns - 8), eight, Whole(), row < x.rows && at.column < x.columns);
       }
     }
     #pragma unroll
@@ -126,7 +129,7 @@ template <class Load, class Take, class Finish> DEVICE void finish_one_by_one(id
     for (int k = 0; k < 8; ++k) eight[k] = sum_one_by_one(0, x.depth, batch, row, column + k, x);
     load_eight(kAtOnce, row, column, Checked());
     take_loads(0);
-    finish_eight(0, row, column, eight, Checked());
+    finish_eight(0, row, column, eight, Checked(), true);
   }
 }
 )cuda";
