@@ -2,9 +2,10 @@
 """`python -m bench.cuda_peers MODEL ...`: halves on the first GPU: eager, eager + CUDA graph, inductor, Ingot with predicted
 and with timed tactics (levels 3 and 5), and through torch.compile, in turns, each round beginning with another one.
 
-A time is the median of a call on an idle GPU, by events. Inputs lie on the GPU; two sets of them are used in turns, but the graph of eager
-has one. `cold`: the second-level cache was overwritten before each call. Errors are the largest difference to fp32 in eager over its
-largest value.
+A time is the median of a call on an idle GPU, by events. The GPU rests before the calls of each way: its clock follows the power of what
+ran in the last tenths of a second, and a way would pay for the one before it. `in a row`: one of many calls without a pause, after half a
+second of them. Inputs lie on the GPU; two sets of them are used in turns, but the graph of eager has one. `cold`: the second-level cache
+was overwritten before each call. Errors are the largest difference to fp32 in eager over its largest value.
 
 Each model is measured in a process of its own. With --output, rows are kept as they come, and those that the file has of this GPU,
 this torch and this build are not measured again. --max-autotune measures inductor that way too, with weights frozen, which takes
@@ -19,6 +20,7 @@ import os
 import statistics
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -32,6 +34,7 @@ from bench.bars import bars
 from bench.cuda_graphs import graph_of
 
 ROUNDS, CALLS = 10, 20
+REST = 0.05  # seconds, before the calls of a way
 CACHE_BYTES = 256 << 20  # more than any second-level cache
 SECONDS_OF_A_ROW = 480
 AUTOTUNED = "inductor, max-autotune"
@@ -50,6 +53,18 @@ def call_us(way: Way, before: Callable[[], object] = lambda: None) -> list[float
         if k >= 0:
             times.append(begin.elapsed_time(end) * 1e3)
     return times
+
+
+def in_a_row_us(way: Way) -> float:
+    for k in range(max(CALLS, round(0.5e6 / statistics.median(call_us(way))))):
+        way(k % 2)
+    begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    begin.record()
+    for k in range(5 * CALLS):
+        way(k % 2)
+    end.record()
+    end.synchronize()
+    return begin.elapsed_time(end) * 1e3 / (5 * CALLS)
 
 
 def first(result: object) -> torch.Tensor:
@@ -96,11 +111,13 @@ def measure(name: str, dtype: torch.dtype, autotunes: bool) -> dict[str, Any]:
             way(k % 2)
     times: dict[str, list[float]] = {way: [] for way in ways}
     order = list(ways)
-    for number in range(ROUNDS):  # what ran before decides the GPU's clock: none always follows the same one
+    for number in range(ROUNDS):
         for way in order[number % len(order) :] + order[: number % len(order)]:
+            time.sleep(REST)
             times[way] += call_us(ways[way])
     other = torch.empty(CACHE_BYTES, dtype=torch.uint8, device="cuda")
     cold = {way: statistics.median(call_us(run, other.zero_)) for way, run in ways.items()}
+    in_a_row = {way: in_a_row_us(run) for way, run in ways.items()}
     kernels = [step for step in tuned.inspect()["main"]["steps"] if step["kind"] == "kernel"]
     errors = {
         way: float((first(ways[way](0)).float() - exact).abs().max() / exact.abs().max())
@@ -111,6 +128,7 @@ def measure(name: str, dtype: torch.dtype, autotunes: bool) -> dict[str, Any]:
         "dtype": str(dtype),
         "us": {way: statistics.median(taken) for way, taken in times.items()},
         "cold": cold,
+        "in a row": in_a_row,
         "kernels": len(kernels),
         "error": errors,
     }
@@ -156,8 +174,10 @@ def _with_autotuned(row: dict[str, Any], known: list[dict[str, Any]]) -> dict[st
 def _print(row: dict[str, Any]) -> None:
     times = "  ".join(f"{way} {us:.1f}" for way, us in row["us"].items())
     cold = "  ".join(f"{way} {row['cold'][way]:.1f}" for way in ("eager + graph", "inductor", "ingot tuned"))
+    in_a_row = "  ".join(f"{way} {us:.1f}" for way, us in row["in a row"].items())
     print(
-        f"{row['model']:14} us: {times}; cold: {cold}; {row['kernels']} kernels; errors {row['error']}",
+        f"{row['model']:14} us: {times}; in a row: {in_a_row}; cold: {cold}; {row['kernels']} kernels; "
+        f"errors {row['error']}",
         flush=True,
     )
 
