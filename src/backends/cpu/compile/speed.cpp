@@ -204,17 +204,6 @@ std::string sums_squares_in_f64(const Node& node, const Target&) {
   const auto innermost = static_cast<int64_t>(node.operand_type(0).rank()) - 1;
   return std::ranges::find(axes, innermost) != axes.end() ? "squares of bf16 are summed in f64" : "";
 }
-
-std::string multiplies_rows_of_halves(const Node& node, const Target&) {
-  if (node.op != &ops::cumulative_product || !makes_halves(node)) return {};
-  if (!is_innermost(node, node.attributes<ops::Axis>().axis)) return {};
-  return "running products of 16-bit elements are computed one after the other";
-}
-std::string sums_rows_of_bf16(const Node& node, const Target&) {
-  if (node.op != &ops::cumulative_sum || node.results[0]->type.dtype != DType::kBF16) return {};
-  if (!is_innermost(node, node.attributes<ops::Axis>().axis)) return {};
-  return "running sums of bf16 are rounded one after the other";
-}
 // Functions whose code takes longer than the peer's: elements per microsecond of each; 0: as fast as the
 // peer.
 struct Rates {
@@ -292,8 +281,6 @@ constexpr Row kRows[] = {
     {picks_halves, rate<1450>, rate<2350>},
     {joins_single_integers, rate<1330>, peer_rate_of_joined_integers},
     {sums_squares_in_f64, rate<7020>, rate<10350>},
-    {multiplies_rows_of_halves, rate<295>, rate<440>},
-    {sums_rows_of_bf16, rate<655>, rate<785>},
     {transforms_unusual_lengths, rate_of_unusual_lengths, rate<290>},
     {computes_slowly, own_rate_of_function, peer_rate_of_function},
     {has_slower_routine, own_rate_of_routine, peer_rate_of_routine},

@@ -44,7 +44,7 @@ void StageEmitter::scan(Scope& scope) {
     if (scans_along_lanes(outer)) {
       enter(outer);
       return along_lanes(loops.back(), outer, {identity(1)}, [&](Scope& point, const Values& carried, bool) {
-        llvm::Value* running = combine(carried[0], running_along_lanes(value_of(point), point.lanes));
+        llvm::Value* running = running_along_lanes(carried[0], value_of(point), point.lanes);
         finish(point, running);
         const auto last = static_cast<uint64_t>(point.lanes - 1);
         return Values{point.lanes == 1 ? running : builder_.CreateExtractElement(running, last)};
@@ -58,18 +58,38 @@ void StageEmitter::scan(Scope& scope) {
   });
 }
 
-// Of floats only extremes: sums and products depend on their order, and lanes on what is fused.
 bool StageEmitter::scans_along_lanes(const Scope& scope) const {
-  const bool is_extreme =
-      stage_.combine == loops::Combine::kMaximum || stage_.combine == loops::Combine::kMinimum;
-  return lanes_along_stage(scope) && stage_.reduce.empty() &&
-         (is_extreme || !is_floating(stage_.value->dtype));
+  return lanes_along_stage(scope) && stage_.reduce.empty();
 }
 
-// Lane i of the result combines lanes 0 to i: in each step, with what `distance` lanes before have combined.
-llvm::Value* StageEmitter::running_along_lanes(llvm::Value* value, int lanes) {
-  if (lanes == 1) return value;
+// Sums and products of floats depend on their order, and lanes on what is fused.
+bool StageEmitter::depends_on_order() const {
+  const bool is_extreme =
+      stage_.combine == loops::Combine::kMaximum || stage_.combine == loops::Combine::kMinimum;
+  return !is_extreme && is_floating(stage_.value->dtype);
+}
+
+// Lane i of the result combines what was `before` with lanes 0 to i.
+llvm::Value* StageEmitter::running_along_lanes(llvm::Value* before, llvm::Value* value, int lanes) {
+  if (lanes == 1) return combine(before, value);
   value = broadcast(builder_, value, lanes);
+  return depends_on_order() ? running_in_order(before, value, lanes)
+                            : combine(before, running_in_steps(value, lanes));
+}
+
+// One lane after the other; values are loaded, computed, converted and stored by vectors.
+llvm::Value* StageEmitter::running_in_order(llvm::Value* before, llvm::Value* value, int lanes) {
+  llvm::Value* running = value;
+  for (int lane = 0; lane < lanes; ++lane) {
+    const auto at = static_cast<uint64_t>(lane);
+    before = combine(before, builder_.CreateExtractElement(value, at));
+    running = builder_.CreateInsertElement(running, before, at);
+  }
+  return running;
+}
+
+// In each step, with what `distance` lanes before have combined.
+llvm::Value* StageEmitter::running_in_steps(llvm::Value* value, int lanes) {
   llvm::Value* start = identity(lanes);
   for (int distance = 1; distance < lanes; distance *= 2) {
     std::vector<int> moved;

@@ -47,7 +47,10 @@ class StageEmitter {
   void emit_binding(Scope& scope, const loops::Binding& binding);
   void scan(Scope& scope);
   bool scans_along_lanes(const Scope& scope) const;
-  llvm::Value* running_along_lanes(llvm::Value* value, int lanes);
+  bool depends_on_order() const;
+  llvm::Value* running_along_lanes(llvm::Value* before, llvm::Value* value, int lanes);
+  llvm::Value* running_in_order(llvm::Value* before, llvm::Value* value, int lanes);
+  llvm::Value* running_in_steps(llvm::Value* value, int lanes);
   void finish(Scope& scope, llvm::Value* value);
   llvm::Value* value_of(Scope& scope);
   llvm::Value* reduced(Scope& scope);
