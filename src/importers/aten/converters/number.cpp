@@ -109,9 +109,18 @@ void give_integer_below(Call& call, core::Value* integer, core::Value* magnitude
                "the result of " + python_name(call) + " has more than 64 bits");
   give_computed_integer(call, integer);
 }
+// Of integers that are known, where floats are exact.
+std::optional<int64_t> known_power(const Dim& base, const Dim& exponent) {
+  constexpr double kExact = 0x1p53;
+  const auto a = base.constant(), b = exponent.constant();
+  if (!a || !b || *b < 0) return std::nullopt;
+  const double result = std::pow(static_cast<double>(*a), static_cast<double>(*b));
+  return std::abs(result) < kExact ? std::optional(static_cast<int64_t>(result)) : std::nullopt;
+}
 void raised(Call& call) {
   const auto a = call.size_at(0), b = call.size_at(1);
   if (!a || !b || gives(call, ValueKind::kSymFloat)) return symbol_real<power, ops::power>(call);
+  if (const auto known = known_power(*a, *b)) return call.give(Dim(*known));
   if (*b == Dim(0)) return call.give(Dim(1));
   if (*b == Dim(1)) return call.give(*a);
   if (*b == Dim(2)) return give_integer(call, *a * *a);
