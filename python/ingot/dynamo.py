@@ -30,7 +30,7 @@ from ingot.peer_options import without_peer_options
 from ingot.program_signature import argument_names
 from ingot.pytrees import with_tuples
 from ingot.refitting import refit_module_weights as refit_module_weights
-from ingot.rewriting import rewritten, with_selects
+from ingot.rewriting import rewritten, with_expanded_sources, with_selects
 from ingot.settings import Settings, refuse_for_engines
 from ingot.training import warn_of_training
 from ingot.weight_names import place_of, tied_names, with_other_names
@@ -198,7 +198,8 @@ def functional(program: ExportedProgram) -> ExportedProgram:
             composites.traced_least_squares(),
             composites.narrowed_as_in_eager(),
         ):
-            return without_tokens(with_selects(program).run_decompositions(decompositions())) or program
+            traced = with_expanded_sources(with_selects(program))
+            return without_tokens(traced.run_decompositions(decompositions())) or program
     except Exception:  # torch 2.13: mutated constants that alias buffers, writes into tensors sized by data
         return program  # the importer reads the training dialect; what it lacks runs in torch
 

@@ -84,6 +84,34 @@ def with_selects(program: ExportedProgram) -> ExportedProgram:
                 item.target, item.args = torch.ops.aten.select.int, (tensor, dim, item.args[1])
         if not node.users:
             graph.erase_node(node)
+    return _with_graph(program, graph)
+
+
+def with_expanded_sources(program: ExportedProgram) -> ExportedProgram:
+    """The program with `expand_as` for what `copy_` broadcasts: torch 2.13 retraces it in the shape that it had before."""
+    if not any(map(_broadcasts, program.graph.nodes)):
+        return program
+    graph, _ = _copy_of(program.graph)
+    for node in filter(_broadcasts, list(graph.nodes)):
+        target, source = node.args[:2]
+        with graph.inserting_before(node):
+            expanded = graph.call_function(torch.ops.aten.expand_as.default, (source, target))
+        expanded.meta = {**source.meta, "val": target.meta["val"]}
+        node.replace_input_with(source, expanded)
+        expanded.args = (source, target)
+    return _with_graph(program, graph)
+
+
+def _broadcasts(node: Node) -> bool:
+    if node.target is not torch.ops.aten.copy_.default:
+        return False
+    target, source = (_optional_value(each) for each in node.args[:2])
+    if not isinstance(target, torch.Tensor) or not isinstance(source, torch.Tensor):
+        return False
+    return [*map(str, target.shape)] != [*map(str, source.shape)]
+
+
+def _with_graph(program: ExportedProgram, graph: Graph) -> ExportedProgram:
     twin = copy.copy(program)
     twin._graph_module = GraphModule(program.graph_module, graph)
     twin._graph_module.meta.update(program.graph_module.meta)
