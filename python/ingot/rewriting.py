@@ -98,7 +98,6 @@ def with_expanded_sources(program: ExportedProgram) -> ExportedProgram:
             expanded = graph.call_function(torch.ops.aten.expand_as.default, (source, target))
         expanded.meta = {**source.meta, "val": target.meta["val"]}
         node.replace_input_with(source, expanded)
-        expanded.args = (source, target)
     return _with_graph(program, graph)
 
 

@@ -8,19 +8,8 @@ from collections.abc import Callable
 import ingot
 import pytest
 import torch
+from small_models import Around
 from torch import nn
-
-
-class Wrapped(nn.Module):
-    """A graph in a module."""
-
-    def __init__(self, graph: nn.Module) -> None:
-        super().__init__()
-        self.graph = graph
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return self.graph(x * 1) + 1
-
 
 IMAGES = torch.randn(2, 3, 8, 8, generator=torch.Generator().manual_seed(0))
 ROWS = torch.randn(4, 64, generator=torch.Generator().manual_seed(1))
@@ -49,7 +38,7 @@ def test_what_eager_rejects_has_an_error_of_ingot(
 ) -> None:
     layers = "convolution" if name == "wrapped" else name
     model, x = quantized(layers), LAYERS[layers][1].to(of_inputs or dtype)
-    model = (Wrapped(model) if name == "wrapped" else model).to(dtype)
+    model = (Around(model) if name == "wrapped" else model).to(dtype)
     want, message = outcome(model, x)
     if want is None:
         with pytest.raises(ingot.UserError, match=r"INGOT-U020.*float") as caught:

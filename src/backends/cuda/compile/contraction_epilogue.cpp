@@ -139,9 +139,8 @@ class EpilogueWriter {
     if (reads_.has_any()) out_.line("load_elements(n, row, column, kind);\n");
     out_.line("}};\n");
     out_.line(
-        "const auto finish_eight = [&](int n, idx row, idx column, const f32 (&sums)[8], auto kind, bool "
-        "stores) "
-        "{{\n");
+        "const auto finish_eight = [&](int n, idx row, idx column, const f32 (&sums)[8], auto kind, "
+        "bool stores) {{\n");
     out_.line("{} values[8];\n#pragma unroll\nfor (int k = 0; k < 8; ++k) ", type_name(stored.value->dtype));
     out_.line("values[k] = finish(row, column + k, sums[k], n, k);\nif (!stores) return;\n");
     if (stores_neighbours()) {
