@@ -9,6 +9,7 @@
 #include "ops/ops.h"
 #include "ops/row_moments.h"
 #include "ops/select.h"
+#include "ops/slice.h"
 #include "ops/step.h"
 #include "passes/replace_all_uses.h"
 #include "passes/target_passes.h"
@@ -78,8 +79,9 @@ struct Region {
   Node* root;
   Node* last;
   std::set<Node*> nodes;
-  Node* twin = nullptr;     // a second contraction
-  std::vector<Node*> kept;  // whose results others read: results of the region behind those of `last`
+  Node* twin = nullptr;            // a second contraction
+  std::vector<Node*> kept;         // whose results others read: results of the region behind those of `last`
+  std::set<const Node*> repeated;  // nodes that the region computes for itself: others may, too
 };
 
 // What decides how regions grow, and the region of each node that has one.
@@ -218,24 +220,55 @@ void take_twin(Region& region, Fusion& fusion) {
   }
 }
 
-// Absorbs producers whose users are all inside, and copies generators, to a fixed point.
+bool may_take_producer(const Region& region, const Node& producer, Fusion& fusion) {
+  if (must_round(producer) || must_be_complete(*region.root, producer, fusion.aliases)) return false;
+  return fusion.rules.may_take_producer(*region.root, producer) &&
+         (region.twin == nullptr || fusion.rules.may_take_producer(*region.twin, producer)) &&
+         fusion.rewrites.allow(producer);
+}
+
+// Absorbs producers whose users are all inside, and repeats generators, to a fixed point.
 void take_producers(Region& region, Fusion& fusion) {
-  const auto may_take = [&](const Node& producer) {
-    return fusion.rules.may_take_producer(*region.root, producer) &&
-           (region.twin == nullptr || fusion.rules.may_take_producer(*region.twin, producer));
-  };
   std::vector<Node*> pending(region.nodes.begin(), region.nodes.end());
   while (!pending.empty()) {
     Node* node = pending.back();
     pending.pop_back();
     for (Value* operand : node->operands) {
       Node* producer = operand == nullptr ? nullptr : operand->producer;
-      if (producer == nullptr || region.nodes.contains(producer) || must_round(*producer)) continue;
+      if (producer == nullptr || region.nodes.contains(producer)) continue;
       if (!is_generator(*producer) && !is_free(region, *producer, fusion)) continue;
-      if (must_be_complete(*region.root, *producer, fusion.aliases)) continue;
-      if (!may_take(*producer) || !fusion.rewrites.allow(*producer)) continue;
+      if (!may_take_producer(region, *producer, fusion)) continue;
+      if (is_generator(*producer)) region.repeated.insert(producer);
       region.nodes.insert(producer);
       pending.push_back(producer);
+    }
+  }
+}
+
+// Whether the operand of a slice is stored anyway, and stays as it is: its places are read there as fast as
+// from a copy.
+bool can_be_read_in_place(const Node& slice, Fusion& fusion) {
+  const Value& operand = *slice.operands[0];
+  const auto attributes = slice.attributes<ops::Slice>();
+  const bool is_strided =
+      attributes.step != 1 && attributes.axis + 1 == static_cast<int64_t>(operand.type.rank());
+  const Node* producer = operand.producer;
+  const bool is_stored =
+      producer == nullptr || (producer->op != &ops::slice && only_user(fusion.graph, *producer) == nullptr);
+  const auto writes = [](const Node* user) { return user->op->traits.has(Trait::kInPlace); };
+  return is_stored && !is_strided && !fusion.aliases.of(slice) && std::ranges::none_of(operand.users, writes);
+}
+
+// Repeats slices that others read, too.
+void take_slices(Region& region, Fusion& fusion) {
+  for (const Node* node : std::vector<Node*>(region.nodes.begin(), region.nodes.end())) {
+    for (const Value* operand : node->operands) {
+      Node* slice = operand == nullptr ? nullptr : operand->producer;
+      if (slice == nullptr || slice->op != &ops::slice || region.nodes.contains(slice)) continue;
+      if (fusion.taken.contains(slice) || fusion.graph.is_output(operand)) continue;
+      if (!can_be_read_in_place(*slice, fusion) || !may_take_producer(region, *slice, fusion)) continue;
+      region.repeated.insert(slice);
+      region.nodes.insert(slice);
     }
   }
 }
@@ -303,8 +336,9 @@ Graph fuse(Graph graph, const FuseRules& rules, Rewrites& rewrites) {
       take_twin(region, fusion);
       if (region.twin != nullptr) take_producers(region, fusion);
     }
+    take_slices(region, fusion);
     for (Node* node : region.nodes) {
-      if (node == root || !is_generator(*node)) fusion.taken.emplace(node, &region);
+      if (!region.repeated.contains(node)) fusion.taken.emplace(node, &region);
     }
   };
   for (Node* node : order) {

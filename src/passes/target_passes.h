@@ -23,6 +23,7 @@ Graph assign_layouts(Graph graph, const LayoutRule& rule, Rewrites& rewrites);
 //  2. a reduction takes elementwise nodes around it,
 //  3. the remaining elementwise and view nodes are joined with their only consumers, in-place writes among
 //  them.
+// A slice of what is stored anyway is a part of each group that reads it.
 struct FuseRules {
   std::function<bool(const Node& root, const Node& consumer)> may_take_consumer;
   std::function<bool(const Node& root, const Node& producer)> may_take_producer;
