@@ -14,6 +14,7 @@ from torch.utils import _pytree
 from ingot import compat, composites, dynamo
 from ingot.dtypes import refusal_by_dtypes
 from ingot.durations import seconds
+from ingot.dynamo_settings import compiled_whole
 from ingot.errors import Error, UserError
 from ingot.fitting import bind, check_annotated, given_inputs, has_tensor, no_tensor
 from ingot.fronts import FRONTS
@@ -49,7 +50,7 @@ def compile(
     GraphModule of torch.fx.
     ir: "dynamo" exports the model and compiles it ahead of time; "ts" ("torchscript") does so with a TorchScript model, to which
     it scripts other modules; "fx" with an FX graph, to which it traces other modules; "default" chooses among these by what the
-    model is. "torch_compile" returns torch.compile(model, backend="ingot").
+    model is. "torch_compile" returns torch.compile(model, backend="ingot"), traced with the settings of Dynamo that avoid graph breaks.
     inputs (or arg_inputs), kwarg_inputs: tensors, `ingot.Input`s, numbers, None, and tuples, lists and dicts of these, as forward
     takes them; not needed for "torch_compile" or for an ExportedProgram.
     options: `require_full_compilation`, `torch_executed_ops`, `min_block_size`, `metadata`, `progress`, and all of `ingot build --help`;
@@ -59,7 +60,7 @@ def compile(
     options = without_peer_options(options)  # so that one notice names them
     Settings.parse(options, compile)  # before the export, which may take minutes
     if isinstance(ir, str) and ir == "torch_compile":
-        return torch.compile(model, backend=backend, options=options)
+        return compiled_whole(model, backend, options)
     if not isinstance(ir, str) or ir not in FRONTS:
         names = ", ".join(f'"{name}"' for name in FRONTS)
         raise UserError(f'ir is one of {names} and "torch_compile", not {ir!r}', code="INGOT-U002")
