@@ -113,16 +113,28 @@ def _is_function(operator: Any) -> bool:
 
 @contextlib.contextmanager
 def without_copying_references() -> Iterator[None]:
-    """While active, these run torch's kernels, which return their operand; torch's Python references copy it."""
-    operators = (torch.ops.aten.dropout.default, torch.ops.aten.alpha_dropout.default)
-    saved = {operator: operator.py_kernels.copy() for operator in operators}
+    """While active, these return their operand where torch's kernels do; torch's Python references copy it."""
+    kernels_of = {
+        torch.ops.aten.dropout.default: {_COMPOSITE: _dropout},
+        torch.ops.aten.alpha_dropout.default: {},
+    }
+    saved = {operator: operator.py_kernels.copy() for operator in kernels_of}
     try:
-        for operator in operators:
-            _set_kernels(operator, {})
+        for operator, kernels in kernels_of.items():
+            _set_kernels(operator, kernels)
         yield
     finally:
         for operator, kernels in saved.items():
             _set_kernels(operator, kernels)
+
+
+def _dropout(x: torch.Tensor, p: float, train: bool) -> torch.Tensor:
+    """torch's kernel, but for its draws: their functional form would draw in the order of the dims, not of the operand's memory."""
+    if not train or p == 0 or x.numel() == 0:
+        return x
+    if p == 1:
+        return x * torch.zeros((), dtype=x.dtype, device=x.device)
+    return torch.ops.aten.native_dropout.default(x, p, train)[0]
 
 
 @contextlib.contextmanager

@@ -25,6 +25,29 @@ _DRAWS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
 }
 
 
+# What they draw for an element depends on where it is in memory.
+_IN_MEMORY_ORDER: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "rand_like": torch.rand_like,
+    "randn_like": torch.randn_like,
+    "randint_like": lambda x: torch.randint_like(x, 100),
+    "normal": lambda x: torch.normal(x, 1.0),
+    "uniform_": lambda x: torch.empty_like(x).uniform_(),
+    "exponential_": lambda x: (x * 2).exponential_(),
+    "dropout": lambda x: torch.nn.functional.dropout(x + 3, 0.4),
+    "dropout of the argument": lambda x: torch.nn.functional.dropout(x, 0.4),
+    "dropout of all": lambda x: torch.nn.functional.dropout(x, 1.0),
+    "native_dropout": lambda x: torch.native_dropout(x, 0.4, True)[0],
+    "attention": lambda x: torch.nn.functional.scaled_dot_product_attention(x, x, x, dropout_p=0.5),
+}
+_OPERANDS: dict[str, Callable[[], torch.Tensor]] = {
+    "in order": lambda: torch.randn(2, 3, 4),
+    "transposed": lambda: torch.randn(4, 3, 2).permute(2, 1, 0),
+    "of one column": lambda: torch.randn(3, 2, 1).transpose(0, 1),
+    "with gaps": lambda: torch.randn(2, 3, 8)[:, :, ::2],
+    "expanded": lambda: torch.randn(2, 1, 4).expand(2, 3, 4),
+}
+
+
 class _Model(torch.nn.Module):
     def __init__(self, draw: Callable[[torch.Tensor], torch.Tensor]) -> None:
         super().__init__()
@@ -56,6 +79,21 @@ def test_draws_are_eagers(name: str, way: str) -> None:
     assert not torch.equal(results[0], results[4])
     reasons = [node.reason for node in ingot.report(run).fallbacks]
     assert any("torch's generator" in reason for reason in reasons), reasons
+
+
+@pytest.mark.parametrize("order", _OPERANDS)
+@pytest.mark.parametrize("name", _IN_MEMORY_ORDER)
+@pytest.mark.parametrize("way", ["ahead of time", "just in time"])
+def test_draws_in_other_memory_orders(name: str, order: str, way: str) -> None:
+    model, x = _Model(_IN_MEMORY_ORDER[name]), _OPERANDS[order]()
+    torch._dynamo.reset()
+    run: Any = torch.compile(model, backend="ingot")
+    if way == "ahead of time":
+        run = ingot.compile(torch.export.export(model, (x,)))
+    torch.manual_seed(0)
+    result = run(x)
+    torch.manual_seed(0)
+    torch.testing.assert_close(result, model(x))
 
 
 def test_an_engine_of_its_own_is_refused() -> None:
