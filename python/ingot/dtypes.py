@@ -19,6 +19,7 @@ from torch.fx.node import map_arg
 from torch.utils import _pytree
 
 from ingot.errors import UserError, first_line
+from ingot.graph_dtypes import entered_graphs, refusal_by_graph
 from ingot.source import innermost, line_of
 
 _MOST_ELEMENTS = 1 << 24  # of an operand that gets memory, which calls that write into it need
@@ -120,15 +121,19 @@ _MOST_INPUTS = 8  # that are tried one by one
 
 
 def refusal_by_dtypes(model: torch.nn.Module, args: tuple, kwargs: dict[str, Any]) -> UserError | None:
-    """The error about a model that torch could not trace, if it cannot run on inputs of these dtypes, but on ones of others."""
+    """The error about a model that torch could not trace, if it cannot run on inputs of these dtypes, but on ones of others; or if
+    a call in one of its graphs fails because of its operands' dtypes.
+    """
     leaves, structure = _pytree.tree_flatten((args, kwargs))
     dtypes = [leaf.dtype if isinstance(leaf, torch.Tensor) else None for leaf in leaves]
-    error = _failure_of_model(model, leaves, structure, dtypes)
-    if error is None:
-        return None
-    others = _other_dtypes(model, dtypes)
-    if all(_failure_of_model(model, leaves, structure, other) is not None for other in others):
-        return None
+    with FakeTensorMode(allow_non_fake_inputs=True), torch.no_grad():
+        with entered_graphs(model) as entered:
+            error = _failure_of_model(model, leaves, structure, dtypes)
+        if error is None:
+            return None
+        others = _other_dtypes(model, dtypes)
+        if all(_failure_of_model(model, leaves, structure, other) is not None for other in others):
+            return refusal_by_graph(entered)
     bound = inspect.signature(model.forward).bind(*args, **kwargs).arguments
     inputs = [
         (name, leaf.dtype)
@@ -154,17 +159,16 @@ def _other_dtypes(model: torch.nn.Module, dtypes: _Dtypes) -> Iterator[_Dtypes]:
 def _failure_of_model(
     model: torch.nn.Module, leaves: Sequence[Any], structure: _pytree.TreeSpec, dtypes: _Dtypes
 ) -> Exception | None:
-    """What a call raises on tensors without values; None if it runs."""
-    with FakeTensorMode(allow_non_fake_inputs=True), torch.no_grad():
-        given = [
-            leaf if dtype is None else torch.empty_like(leaf, dtype=dtype)
-            for leaf, dtype in zip(leaves, dtypes, strict=True)
-        ]
-        args, kwargs = _pytree.tree_unflatten(given, structure)
-        try:
-            model(*args, **kwargs)
-        except Exception as error:  # whatever the model or torch raises
-            return error
+    """What a call raises on tensors without values, in a mode of fake tensors; None if it runs."""
+    given = [
+        leaf if dtype is None else torch.empty_like(leaf, dtype=dtype)
+        for leaf, dtype in zip(leaves, dtypes, strict=True)
+    ]
+    args, kwargs = _pytree.tree_unflatten(given, structure)
+    try:
+        model(*args, **kwargs)
+    except Exception as error:  # whatever the model or torch raises
+        return error
     return None
 
 

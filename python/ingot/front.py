@@ -18,7 +18,6 @@ from ingot.dynamo_settings import compiled_whole
 from ingot.errors import Error, UserError
 from ingot.fitting import bind, check_annotated, given_inputs, has_tensor, no_tensor
 from ingot.fronts import FRONTS
-from ingot.graph_dtypes import refusal_by_graph
 from ingot.inputs import dynamic_shapes, examples, narrowed, place
 from ingot.known_buffers import exported
 from ingot.module import CompiledModule
@@ -101,10 +100,8 @@ def export(
         with compat.tracing(), composites.traced_least_squares(), torch.no_grad():
             program = exported(model, example_args, example_kwargs, shapes if is_dynamic else None)
     except Exception as error:
-        if not isinstance(error, Error) and (
-            refusal := refusal_by_dtypes(model, example_args, example_kwargs)
-            or refusal_by_graph(model, example_args, example_kwargs)
-        ):
+        is_ours = isinstance(error, Error)
+        if not is_ours and (refusal := refusal_by_dtypes(model, example_args, example_kwargs)):
             raise refusal from error
         if not bound or has_tensor(bound):
             error.add_note(_NOT_EXPORTED)

@@ -5,10 +5,10 @@ which a convolution does not take beside a bias of bf16."""
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Iterator
 from typing import Any
 
 import torch
-from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx import GraphModule, Interpreter, Node
 from torch.utils import _pytree
 
@@ -37,26 +37,31 @@ class _Calls(Interpreter):
             raise
 
 
-def refusal_by_graph(model: torch.nn.Module, args: tuple, kwargs: dict[str, Any]) -> UserError | None:
-    """The error about a model that torch could not trace, if a call in one of its graphs fails because of its operands' dtypes."""
-    graphs = [each for each in model.modules() if isinstance(each, GraphModule)]
-    entered: list[tuple[GraphModule, Any]] = []
+Entered = list[tuple[GraphModule, Any]]
+
+
+@contextlib.contextmanager
+def entered_graphs(model: torch.nn.Module) -> Iterator[Entered]:
+    """The graphs among a model's modules that a call enters, with their arguments."""
+    entered: Entered = []
     hooks = [
         graph.register_forward_pre_hook(
             lambda graph, *given: entered.append((graph, given)), with_kwargs=True
         )
-        for graph in graphs
+        for graph in model.modules()
+        if isinstance(graph, GraphModule)
     ]
-    with FakeTensorMode(allow_non_fake_inputs=True), torch.no_grad():
-        try:
-            model(*_pytree.tree_map(_like, args), **_pytree.tree_map(_like, kwargs))
-        except Exception:  # whatever the model or torch raises
-            refusals = (_refusal(graph, given) for graph, given in reversed(entered))
-            return next((refusal for refusal in refusals if refusal is not None), None)
-        finally:
-            for hook in hooks:
-                hook.remove()
-    return None
+    try:
+        yield entered
+    finally:
+        for hook in hooks:
+            hook.remove()
+
+
+def refusal_by_graph(entered: Entered) -> UserError | None:
+    """The error about a call that failed, if it is one in a graph that was entered, because of its operands' dtypes."""
+    refusals = (_refusal(graph, given) for graph, given in reversed(entered))
+    return next((refusal for refusal in refusals if refusal is not None), None)
 
 
 def _refusal(graph: GraphModule, given: Any) -> UserError | None:
@@ -76,10 +81,6 @@ def _refusal(graph: GraphModule, given: Any) -> UserError | None:
             advice="run a quantized model in the dtype that it was quantized in, or convert the model before it is quantized",
         )
     return None
-
-
-def _like(leaf: Any) -> Any:
-    return torch.empty_like(leaf) if isinstance(leaf, torch.Tensor) else leaf
 
 
 def _is_real(value: Any) -> bool:
