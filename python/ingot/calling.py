@@ -183,10 +183,12 @@ def difference(expected: Any, actual: Any, path: str = "") -> str:
 def _pytree_with(names: str) -> Any:
     """torch's trees, knowing the classes that these names (of a spec) mention as far as this process has them; None without torch."""
     pytree = sys.modules.get("torch.utils._pytree")
-    if pytree is not None and "transformers." in names:
-        from ingot.pytrees import register_caches
+    if pytree is not None:
+        from ingot.pytrees import name_classes, register_caches
 
-        register_caches()
+        name_classes()
+        if "transformers." in names:
+            register_caches()
     return pytree
 
 

@@ -10,7 +10,6 @@ import torch
 from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind, OutputKind, TensorArgument
 from torch.fx import GraphModule
-from torch.utils import _pytree
 
 from ingot import compat, composites, one_program
 from ingot.capture import Capture, Input, Output, decompositions, is_known
@@ -28,7 +27,7 @@ from ingot.module import CompiledModule
 from ingot.peer_names import missing
 from ingot.peer_options import without_peer_options
 from ingot.program_signature import argument_names
-from ingot.pytrees import with_tuples
+from ingot.pytrees import text_of
 from ingot.refitting import refit_module_weights as refit_module_weights
 from ingot.rewriting import rewritten, with_expanded_sources, with_selects
 from ingot.settings import Settings, refuse_for_engines
@@ -107,8 +106,8 @@ def _compile(
     def prepare(capture: Capture) -> None:
         spec = program.call_spec
         capture.builder.signature(
-            _pytree.treespec_dumps(with_tuples(spec.in_spec)),
-            _pytree.treespec_dumps(with_tuples(spec.out_spec)),
+            text_of(spec.in_spec),
+            text_of(spec.out_spec),
             argument_names(program),
         )
         add_other_names(capture, program, described)

@@ -22,7 +22,7 @@ from ingot.gate import Gate
 from ingot.hybrid import Compiled
 from ingot.kinds import InputRole
 from ingot.program_signature import argument_names, eager_orders, mutated_names
-from ingot.pytrees import with_tuples
+from ingot.pytrees import text_of, with_tuples
 from ingot.refitting import have_equal_bytes, module_values, refit_core, refit_engines
 from ingot.refusals import no_engine_error
 from ingot.reporting import Report
@@ -59,7 +59,7 @@ class CompiledModule(FixedModule):
         self._specs = program.call_spec  # torch creates a class at each access
         self.result_spec = self._specs.out_spec
         self.orders = eager_orders(program)  # the results of a whole engine are dense
-        self._tree = calling.parse_tree(_pytree.treespec_dumps(with_tuples(self._specs.in_spec)))
+        self._tree = calling.parse_tree(text_of(self._specs.in_spec))
         self._arguments = argument_names(program)
         self._count = len(inputs)
         self._whole = Engine(compiled.engines[0]) if compiled.graph is None else None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trees of classes that torch does not know, or cannot write: caches of the transformers library, named tuples."""
+"""Trees of classes that torch does not know, or cannot write: caches of the transformers library, named tuples, classes without names."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from collections import namedtuple
 from collections.abc import Iterator
 
 from torch.utils import _pytree
+
+from ingot.errors import UserError, first_line
 
 _CACHES = "transformers.cache_utils"
 
@@ -47,3 +49,30 @@ def with_tuples(spec: _pytree.TreeSpec) -> _pytree.TreeSpec:
     if is_unnamed or spec.type.__module__ == "torch.return_types":
         return _pytree.TreeSpec(tuple, None, children)
     return _pytree.TreeSpec(spec.type, spec.context, children)
+
+
+def name_classes() -> None:
+    """Gives classes that were registered with torch without a name, by which torch writes trees, the name that Python has for them."""
+    for kind, node in list(_pytree.SUPPORTED_SERIALIZED_TYPES.items()):
+        name = f"{kind.__module__}.{kind.__qualname__}"
+        is_unnamed = node.serialized_type_name == _pytree.NO_SERIALIZED_TYPE_NAME_FOUND
+        if (
+            is_unnamed
+            and not name.startswith("torch.")
+            and name not in _pytree.SERIALIZED_TYPE_TO_PYTHON_TYPE
+        ):
+            _pytree.SUPPORTED_SERIALIZED_TYPES[kind] = node._replace(serialized_type_name=name)
+            _pytree.SERIALIZED_TYPE_TO_PYTHON_TYPE[name] = kind
+
+
+def text_of(spec: _pytree.TreeSpec) -> str:
+    """torch's JSON of a spec, with tuples as above."""
+    name_classes()
+    try:
+        return _pytree.treespec_dumps(with_tuples(spec))
+    except (NotImplementedError, TypeError) as error:
+        raise UserError(
+            f"the model takes or returns objects of a class that torch cannot write: {first_line(error)}",
+            code="INGOT-U040",
+            advice="register the class with to_dumpable_context and from_dumpable_context, or pass its tensors",
+        ) from error

@@ -28,9 +28,27 @@ class Pair:
     scale: float = 2.0
 
 
+class Unnamed(Pair):
+    """torch has no name for it, and does not write its trees."""
+
+
+class _Keeping:
+    """Keeps something of which nobody said how to write it."""
+
+    def __init__(self, x: torch.Tensor, kept: object) -> None:
+        self.x, self.kept = x, kept
+
+
 torch.export.register_dataclass(Pair, serialized_type_name="ingot_tests.Pair")
+torch.export.register_dataclass(Unnamed)
+_pytree.register_pytree_node(
+    _Keeping,
+    lambda given: ([given.x], given.kept),
+    lambda items, kept: _Keeping(items[0], kept),
+    flatten_with_keys_fn=lambda given: ([(_pytree.GetAttrKey("x"), given.x)], given.kept),
+)
 _pytree._register_namedtuple(Row, serialized_type_name="ingot_tests.Row")  # torch.export.save asks for it
-torch.serialization.add_safe_globals([Pair, Row])  # torch 2.13 fails to log that a file has others
+torch.serialization.add_safe_globals([Pair, Row, Unnamed])  # torch 2.13 fails to log that a file has others
 
 
 @pytest.fixture(autouse=True)
@@ -243,44 +261,56 @@ def test_parts_in_torch_name_an_input_that_is_no_tensor(value: Any) -> None:
         compiled(value, 2)
 
 
-def _rows(rows: int) -> tuple[tuple, dict[str, Any]]:
+def _rows(rows: int, pair: type[Pair] = Pair) -> tuple[tuple, dict[str, Any]]:
     def of() -> torch.Tensor:
         return torch.randn(rows, 3)
 
-    return (Pair(of(), of()), [Row(of(), of()), {"k": (of(),)}]), {"last": [None, Pair(of(), of(), 1.5)]}
+    return (pair(of(), of()), [Row(of(), of()), {"k": (of(),)}]), {"last": [None, pair(of(), of(), 1.5)]}
 
 
-def _ranges() -> tuple[tuple, dict[str, Any]]:
+def _ranges(pair: type[Pair]) -> tuple[tuple, dict[str, Any]]:
     def of() -> ingot.Input:
         return ingot.Input(min_shape=(1, 3), opt_shape=(4, 3), max_shape=(9, 3))
 
-    return (Pair(of(), of()), [Row(of(), of()), {"k": (of(),)}]), {"last": [None, Pair(of(), of(), 1.5)]}
+    return (pair(of(), of()), [Row(of(), of()), {"k": (of(),)}]), {"last": [None, pair(of(), of(), 1.5)]}
 
 
 class _Trees(nn.Module):
     def forward(self, pair: Pair, rows: Any, *, last: Any) -> Any:
         total = pair.left * pair.scale + pair.right + rows[0].left.relu() - rows[0].right
-        return Pair(total, last[1].left.tanh(), pair.scale), {"q": [total + rows[1]["k"][0] * last[1].scale]}
+        return type(pair)(total, last[1].left.tanh(), pair.scale), {
+            "q": [total + rows[1]["k"][0] * last[1].scale]
+        }
 
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("options", [{}, {"torch_executed_ops": ["aten.relu"], "min_block_size": 1}])
 @pytest.mark.parametrize("is_dynamic", [False, True])
-def test_objects_with_named_fields(is_dynamic: bool, options: dict[str, Any], tmp_path: Path) -> None:
-    args, kwargs = _ranges() if is_dynamic else _rows(4)
+@pytest.mark.parametrize("pair", [Pair, Unnamed])
+def test_objects_with_named_fields(
+    pair: type[Pair], is_dynamic: bool, options: dict[str, Any], tmp_path: Path
+) -> None:
+    args, kwargs = _ranges(pair) if is_dynamic else _rows(4, pair)
     compiled = ingot.compile(_Trees(), inputs=list(args), kwarg_inputs=kwargs, **options)
     assert any(segment.backend == "torch" for segment in compiled.report.segments) == bool(options)
     for module in _forms(compiled, tmp_path):
         for rows in (4, 1, 9) if is_dynamic else (4,):
-            args, kwargs = _rows(rows)
+            args, kwargs = _rows(rows, pair)
             expected, found = _Trees()(*args, **kwargs), module(*args, **kwargs)
-            assert isinstance(found[0], Pair)
+            assert type(found[0]) is pair
             assert found[0].scale == 2.0
             for a, b in ((expected[0].left, found[0].left), (expected[0].right, found[0].right),
                          (expected[1]["q"][0], found[1]["q"][0])):  # fmt: skip
                 torch.testing.assert_close(a, b)
         if is_dynamic:
-            args, kwargs = _rows(4)
+            args, kwargs = _rows(4, pair)
             args[0].right = torch.randn(5, 3)
             with pytest.raises(ingot.UserError, match=r"INGOT-U3(04|12)"):
                 module(*args, **kwargs)
+
+
+def test_classes_that_torch_cannot_write_are_rejected_by_name() -> None:
+    kept = _Keeping(torch.ones(3), object())
+    with pytest.raises(ingot.UserError, match=r"INGOT-U040.* torch cannot write") as error:
+        ingot.compile(_Model(lambda given, k: given.x * k), inputs=[kept, 2])
+    assert "to_dumpable_context" in error.value.advice
