@@ -58,7 +58,7 @@ PEER_OPTIONS: dict[str, PeerOption] = {
     "make_refittable": PeerOption("every engine can be refitted, unless immutable_weights is set"),
     "use_python_runtime": PeerOption("the runtime is C++"),
     "pass_through_build_failures": PeerOption("a failure is an error, or a fallback with its reason in the report"),
-    "fallback_data_dependent_ops": PeerOption("operators whose sizes depend on data run in torch"),
+    "fallback_data_dependent_ops": PeerOption("a GPU leaves operators whose sizes depend on data to torch, and a CPU runs them"),
     "debug": PeerOption('logging.getLogger("ingot").setLevel decides what is logged'),
     "lazy_engine_init": _MEMORY,
     "offload_module_to_cpu": _MEMORY,
@@ -95,9 +95,16 @@ PEER_OPTIONS: dict[str, PeerOption] = {
     "enable_cross_compile_for_windows": _only("target names another system", 'target="windows-x86-64" names Windows'),
 }  # fmt: skip
 
+_NONE_IS_NO_CHOICE = (
+    "device",
+    "enabled_precisions",
+    "optimization_level",
+    "torch_executed_ops",
+)  # their default there
+
 
 def without_peer_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The other options. One notice names those that have nothing to do; UserError INGOT-U030 for a value with no counterpart."""
+    """The other options, without those of the same name that have Torch-TensorRT's default of None. One notice names those that have nothing to do; UserError INGOT-U030 for a value with no counterpart."""
     idle = [name for name in options if name in PEER_OPTIONS]
     for name in idle:
         known, value = PEER_OPTIONS[name], options[name]
@@ -109,7 +116,11 @@ def without_peer_options(options: Mapping[str, Any]) -> dict[str, Any]:
             )
     if idle:
         _log.warning("nothing to do for %s", "; ".join(f"{name}: {PEER_OPTIONS[name].why}" for name in idle))
-    return {name: value for name, value in options.items() if name not in PEER_OPTIONS}
+    return {
+        name: value
+        for name, value in options.items()
+        if name not in PEER_OPTIONS and (value is not None or name not in _NONE_IS_NO_CHOICE)
+    }
 
 
 def _is_accepted(name: str, value: Any, accepted: tuple) -> bool:

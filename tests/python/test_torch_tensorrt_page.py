@@ -3,6 +3,7 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 import ingot
 import pytest
@@ -120,3 +121,38 @@ def test_options_of_the_peer(name: str, caplog: pytest.LogCaptureFixture) -> Non
                 parse({name: "something"})
             assert error.value.code == "INGOT-U030"
             assert error.value.advice
+
+
+# The default of each setting there, and None where its functions have that.
+DEFAULTS: dict[str, Any] = {
+    "workspace_size": 0, "min_block_size": 5, "torch_executed_ops": set(), "pass_through_build_failures": False,
+    "max_aux_streams": None, "version_compatible": False, "optimization_level": None, "truncate_double": False,
+    "use_fast_partitioner": True, "enable_experimental_decompositions": False, "device": None, "require_full_compilation": False,
+    "disable_tf32": False, "assume_dynamic_shape_support": False, "sparse_weights": False, "engine_capability": "STANDARD",
+    "num_avg_timing_iters": 1, "dla_sram_size": 1 << 20, "dla_local_dram_size": 1 << 30, "dla_global_dram_size": 1 << 29,
+    "dryrun": False, "hardware_compatible": False, "lazy_engine_init": False, "cache_built_engines": False,
+    "reuse_cached_engines": False, "use_fp32_acc": False, "refit_identical_engine_weights": False, "strip_engine_weights": False,
+    "immutable_weights": True, "enable_weight_streaming": False, "enable_cross_compile_for_windows": False,
+    "tiling_optimization_level": "none", "l2_limit_for_tiling": -1, "use_distributed_mode_trace": False,
+    "offload_module_to_cpu": False, "enable_autocast": False, "autocast_low_precision_type": None,
+    "autocast_excluded_nodes": set(), "autocast_excluded_ops": set(), "autocast_max_output_threshold": 512,
+    "autocast_max_depth_of_reduction": None, "autocast_calibration_dataloader": None, "enable_resource_partitioning": False,
+    "cpu_memory_budget": None, "dynamically_allocate_resources": False, "decompose_attention": False,
+    "disabled_constant_fold_exclusions": set(), "attn_bias_is_causal": False, "fallback_data_dependent_ops": False,
+    "engine_cache_size": 5368709120, "custom_engine_cache": None, "torch_executed_modules": set(), "use_python_runtime": False,
+    "enabled_precisions": None, "use_complex_decomposition": True,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("ir", ["dynamo", "torch_compile"])
+def test_defaults_of_the_peer_change_nothing(ir: str) -> None:
+    settings = NAMES[NAMES.index("workspace_size") : NAMES.index("use_python_runtime")]
+    assert set(settings) - set(DEFAULTS) == {
+        "timing_cache_path",
+        "engine_cache_dir",
+    }  # in temporary folders there
+    model, x = torch.nn.ReLU(), torch.ones(2)
+    torch._dynamo.reset()
+    compiled = ingot.compile(model, inputs=[x], ir=ir, **DEFAULTS | {"min_block_size": 1})
+    assert torch.equal(compiled(x), x)
+    assert {segment.backend for segment in ingot.report(compiled).segments} == {"cpu"}
