@@ -15,7 +15,7 @@ WHOLE_GRAPHS = ("allow_rnn", "capture_scalar_outputs", "capture_dynamic_output_s
 
 
 def compiled_whole(model: Any, backend: Callable, options: Mapping[str, Any]) -> Any:
-    """torch.compile(model, backend, options), traced with WHOLE_GRAPHS set. Where torch lacks the private names, as the process has them."""
+    """torch.compile(model, backend, options), traced with WHOLE_GRAPHS set; with the process's own where torch lacks the means."""
     optimize = compat.find("torch._dynamo.optimize")
     wrapper = compat.find("torch._TorchCompileWrapper")
     if not callable(optimize) or not callable(wrapper) or torch.compiler.is_exporting():

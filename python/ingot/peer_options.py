@@ -104,7 +104,10 @@ _NONE_IS_NO_CHOICE = (
 
 
 def without_peer_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The other options, without those of the same name that have Torch-TensorRT's default of None. One notice names those that have nothing to do; UserError INGOT-U030 for a value with no counterpart."""
+    """The other options, without those of the same name that have Torch-TensorRT's default of None.
+
+    One notice names those that have nothing to do; UserError INGOT-U030 for a value with no counterpart.
+    """
     idle = [name for name in options if name in PEER_OPTIONS]
     for name in idle:
         known, value = PEER_OPTIONS[name], options[name]
