@@ -109,13 +109,16 @@ void give_integer_below(Call& call, core::Value* integer, core::Value* magnitude
                "the result of " + python_name(call) + " has more than 64 bits");
   give_computed_integer(call, integer);
 }
-// Of integers that are known, where floats are exact.
+// Of integers that are known, if the result has 64 bits.
 std::optional<int64_t> known_power(const Dim& base, const Dim& exponent) {
-  constexpr double kExact = 0x1p53;
   const auto a = base.constant(), b = exponent.constant();
   if (!a || !b || *b < 0) return std::nullopt;
-  const double result = std::pow(static_cast<double>(*a), static_cast<double>(*b));
-  return std::abs(result) < kExact ? std::optional(static_cast<int64_t>(result)) : std::nullopt;
+  if (*a >= -1 && *a <= 1) return *b == 0 ? 1 : *a == -1 && *b % 2 == 0 ? 1 : *a;
+  int64_t result = 1;
+  for (int64_t i = 0; i < *b; ++i) {
+    if (__builtin_mul_overflow(result, *a, &result)) return std::nullopt;
+  }
+  return result;
 }
 void raised(Call& call) {
   const auto a = call.size_at(0), b = call.size_at(1);
@@ -131,16 +134,11 @@ void raised(Call& call) {
   give_integer_below(call, integer, emit(call, ops::power, {real_at(call, 0), real_at(call, 1)}));
 }
 
-constexpr int64_t kBitsOfShift = 62;
-std::optional<Dim> known_power_of_two(const Dim& exponent) {
-  const auto known = exponent.constant();
-  return known && *known >= 0 && *known <= kBitsOfShift ? std::optional<Dim>(int64_t{1} << *known)
-                                                        : std::nullopt;
-}
+constexpr int64_t kSignBit = 63;
 void shifted_left(Call& call) {
   const auto a = call.size_at(0), b = call.size_at(1);
   if (!a || !b) return;
-  if (const auto factor = known_power_of_two(*b)) return give_integer(call, *a * *factor);
+  if (const auto factor = known_power(Dim(2), *b)) return give_integer(call, *a * *factor);
   require_size(call, at_most(0, *b));
   core::Graph& graph = call.graph();
   core::Value* integer =
@@ -151,10 +149,10 @@ void shifted_left(Call& call) {
 void shifted_right(Call& call) {
   const auto a = call.size_at(0), b = call.size_at(1);
   if (!a || !b) return;
-  if (const auto divisor = known_power_of_two(*b)) return call.give(floor_divide(*a, *divisor));
+  if (const auto divisor = known_power(Dim(2), *b)) return call.give(floor_divide(*a, *divisor));
   require_size(call, at_most(0, *b));
   core::Graph& graph = call.graph();
-  core::Value* bits = size_scalar(graph, minimum(*b, kBitsOfShift + 1), DType::kI64);
+  core::Value* bits = size_scalar(graph, minimum(*b, kSignBit), DType::kI64);
   give_computed_integer(call, emit(call, ops::shift_right, {size_scalar(graph, *a, DType::kI64), bits}));
 }
 template <const Op& kOp>
