@@ -98,6 +98,13 @@ _FUNCTIONS: dict[str, _Function] = {
     ),
     "unique_consecutive_columns": lambda x: torch.unique_consecutive(x[:1].sign(), dim=1),
     "repeat_interleave": lambda x: torch.repeat_interleave(x[:, 0].abs().long()),
+    "repeated_rows": lambda x: torch.repeat_interleave(x, x[:, 0].abs().long(), 0),
+    "repeated_columns": lambda x: torch.repeat_interleave(x, x[0].abs().long(), dim=-1) * 2,
+    "repeated_elements": lambda x: torch.repeat_interleave(x, x.flatten().abs().long()),
+    "repeated_by_one_count": lambda x: torch.repeat_interleave(x, x[0, :1].abs().long(), 1),
+    "repeated_known_times": lambda x: torch.repeat_interleave(x, torch.tensor([0, 3, 1, 0, 2, 1]), 0),
+    "repeated_found": lambda x: torch.repeat_interleave(x, x[:, 0].abs().long(), 0).nonzero(),
+    "repeated_to_a_size": lambda x: torch.repeat_interleave(x, (x[:, 0] * 0 + 2).long(), 0, output_size=12),
     # In composition with what computes, reduces, joins and reshapes.
     "computed": lambda x: (x[x > 0] * 2).exp() + 1,
     "reduced": lambda x: x[x > 0].sum() / x.numel(),

@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <bit>
 #include <limits>
 #include <numeric>
 
@@ -11,11 +12,17 @@
 #include "ops/axis.h"
 #include "ops/generate.h"
 #include "ops/reshape.h"
+#include "ops/search_sorted.h"
 #include "ops/select.h"
 #include "ops/view.h"
 #include "types/predicate.h"
 
 namespace ingot::core::aten {
+
+int64_t halvings(const core::Graph& graph, const Dim& size) {
+  const auto longest = static_cast<uint64_t>(range_of(size, graph.symbols).max);
+  return std::min<int64_t>(std::bit_width(longest), ops::SearchSorted::kMostSteps);
+}
 
 std::vector<int64_t> all_axes(size_t rank) {
   std::vector<int64_t> axes(rank);

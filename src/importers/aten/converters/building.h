@@ -36,6 +36,9 @@ core::Value* concatenated(Call& call, std::vector<core::Value*> values, size_t a
 core::Value* rank_among_true(Call& call, core::Value* mask);
 core::Value* filled(Call& call, Shape shape, double value, DType dtype);
 
+// How often a sorted line of that size is halved until the place of a value is known, for ops::search_sorted.
+int64_t halvings(const core::Graph& graph, const Dim& size);
+
 // Bounds of a torch slice or index: negative ones count from the end.
 Dim from_end(const Dim& index, const Dim& size);
 // Whether a symbol in it is an integer that calls choose, or find in a tensor, and that may be negative.

@@ -16,14 +16,11 @@
 #include "ops/axis.h"
 #include "ops/data_sizes.h"
 #include "ops/index.h"
-#include "ops/search_sorted.h"
 #include "ops/size_condition.h"
 #include "ops/sort.h"
 
 namespace ingot::core::aten {
 namespace {
-
-constexpr int64_t kMostFound = int64_t{1} << 40;  // where nothing else limits them: more do not fit in memory
 
 bool is_known(const core::Graph& graph, const std::string& symbol) {
   const auto has = [&](const core::Value* value) {
@@ -35,15 +32,6 @@ bool is_known(const core::Graph& graph, const std::string& symbol) {
     return bound_symbol(*node) == symbol || (is_source && std::ranges::any_of(node->results, has));
   });
 }
-
-// The size of a dim of the first result, as the front end recorded it.
-const Dim& recorded_size(Call& call, size_t axis = 0) {
-  const std::vector<Dim>& shape = call.result_meta(0).shape;
-  call.require(axis < shape.size(), "a result without dims");
-  return shape[axis];
-}
-
-core::Value* flattened(Call& call, core::Value* x) { return reshaped(call, x, {element_count(x->type)}); }
 
 core::Value* as_mask(Call& call, core::Value* x) {
   return x->type.dtype == DType::kBool
@@ -83,26 +71,6 @@ void masked_select(Call& call) {
   x = flattened(call, expanded(call, x, shape));
   mask = flattened(call, expanded(call, mask, shape));
   call.give(emit(call, ops::take, {x, positions_of_true(call, mask, recorded_size(call))}, ops::Axis{0}));
-}
-
-// Index i, as often as entry i says: the first whose running sum is above each position.
-void repeated_indices(Call& call) {
-  core::Value* repeats = call.tensor("repeats");
-  call.require(repeats->type.rank() == 1, "repeats of other than one dim");
-  const DType dtype = call.result_meta().dtype;
-  const Term counts(call, converted(call.graph(), repeats, DType::kI64));
-  const Term are_valid = !(counts < 0.0);
-  call.graph().add(ops::assert_true, {are_valid.value()}, ops::Assertion{"repeats can not be negative"});
-  core::Value* total = counts.reduce(ops::sum, {0}).value();
-  const Dim limit = call.has("output_size") ? call.dim("output_size") : Dim(kMostFound);
-  const DataCount found = bind_count(call, total, recorded_size(call), limit);
-  core::Value* sums = emit(call, ops::cumulative_sum, {counts.value()}, ops::Axis{0});
-  // One more, so that there is always one to look at: no position is as large.
-  core::Value* last = scalar(call.graph(), static_cast<double>(2 * kMostFound), DType::kI64);
-  sums = concatenated(call, {sums, reshaped(call, last, {1})}, 0);
-  const ops::SearchSorted attributes{true, ops::SearchSorted::kMostSteps};
-  core::Value* index = emit(call, ops::search_sorted, {sums, counting(call, found.size)}, attributes);
-  call.give(converted(call.graph(), index, dtype));
 }
 
 // The rows of [rows, columns] that differ from the ones before; the elements of a list.
@@ -320,7 +288,6 @@ constexpr Converter kDataSizesConverters[] = {
     {"aten.masked_select.default", masked_select, !kComposed, kBindsSizes},
     {"aten.nonzero.default", nonzero, !kComposed, kBindsSizes},
     {"aten.nonzero_numpy.default", nonzero_columns, !kComposed, kBindsSizes},
-    {"aten.repeat_interleave.Tensor", repeated_indices, !kComposed, kBindsSizes},
     {"aten.unique_consecutive.default", unique_consecutive, !kComposed, kBindsSizes},
     {"aten.unique_dim.default", unique_dim, !kComposed, kBindsSizes},
     {"aten.unique_dim_consecutive.default", unique_consecutive, !kComposed, kBindsSizes},
@@ -330,6 +297,12 @@ constexpr Converter kDataSizesConverters[] = {
 };
 
 }  // namespace
+
+const Dim& recorded_size(Call& call, size_t axis) {
+  const std::vector<Dim>& shape = call.result_meta(0).shape;
+  call.require(axis < shape.size(), "a result without dims");
+  return shape[axis];
+}
 
 Dim largest_number(const Scope& scope, const std::string& symbol) {
   return scope.decides_sizes(symbol) ? kMostFound : INT64_MAX;
@@ -352,6 +325,8 @@ void give_computed_integer(Call& call, core::Value* integer) {
   const Dim limit = largest_number(call.scope(), symbol.symbol_name());
   call.give(bind_count(call, integer, symbol, limit).size);
 }
+
+core::Value* flattened(Call& call, core::Value* x) { return reshaped(call, x, {element_count(x->type)}); }
 
 DataCount bind_count(Call& call, core::Value* count, const Dim& recorded, const Dim& limit) {
   core::Graph& graph = call.graph();

@@ -14,6 +14,14 @@ struct DataCount {
   Dim size;
 };
 
+// Where nothing else limits a size: more do not fit in memory.
+inline constexpr int64_t kMostFound = int64_t{1} << 40;
+
+core::Value* flattened(Call& call, core::Value* x);
+
+// The size of a dim of the first result, as the front end recorded it.
+const Dim& recorded_size(Call& call, size_t axis = 0);
+
 // The largest value of an integer of a run: memory is planned for that of a size.
 Dim largest_number(const Scope& scope, const std::string& symbol);
 

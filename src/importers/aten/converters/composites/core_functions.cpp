@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Functions that the rows of core/*.def have beside those of composites.def.
 #include <algorithm>
-#include <bit>
 
 #include "importers/aten/converters/building.h"
 #include "importers/aten/converters/composites/evaluation.h"
 #include "importers/aten/converters/parts.h"
 #include "importers/aten/converters/random.h"
 #include "ops/generate.h"
-#include "ops/search_sorted.h"
 #include "ops/size_condition.h"
 
 namespace ingot::core::aten {
@@ -54,11 +52,8 @@ Argument recorded_shape(Evaluation& evaluation, CoreValues values) {
   const Value& result = call.scope().value(*call.node().outputs[index]);
   return result.kind == ValueKind::kTensor ? size_list(evaluation, result.tensor.shape) : Argument{None{}};
 }
-// How often a sorted line is halved until the place of a value is known.
-Argument halvings(Evaluation& evaluation, CoreValues values) {
-  const Dim size = evaluation.size_of(value_at(evaluation, values, 0));
-  const auto longest = static_cast<uint64_t>(range_of(size, evaluation.call().graph().symbols).max);
-  return {std::min<int64_t>(std::bit_width(longest), ops::SearchSorted::kMostSteps)};
+Argument halvings_of(Evaluation& evaluation, CoreValues values) {
+  return {halvings(evaluation.call().graph(), evaluation.size_of(value_at(evaluation, values, 0)))};
 }
 Argument largest_prime(Evaluation& evaluation, CoreValues values) {
   int64_t rest = evaluation.integer(value_at(evaluation, values, 0)), largest = 1;
@@ -169,7 +164,7 @@ constexpr NamedFunction kCoreFunctions[] = {
     {"axes", axes},
     {"checked_size", checked_size},
     {"expanded_from", expanded_from},
-    {"halvings", halvings},
+    {"halvings", halvings_of},
     {"imag_of", imaginary_of},
     {"is_complex_number", is_complex_literal},
     {"joined_parts", joined_parts},
