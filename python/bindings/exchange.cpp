@@ -151,8 +151,28 @@ void view_buffer(nb::handle object, ArrayView& view, const char* what) {
   view.tensor = {buffer.buf, dtype, buffer.ndim, shape, strides};
 }
 
-// Whether the owner declares it read-only; views, which calls usually borrow, have no flags.
+PyObject* find_in_torch(std::initializer_list<const char*> path) {
+  nb::object found = nb::steal(PyImport_GetModule(nb::str("torch._C").ptr()));
+  for (const char* name : path)
+    found = found.is_valid() ? nb::getattr(found, name, nb::object()) : nb::object();
+  PyErr_Clear();
+  return found.release().ptr();
+}
+
+bool is_of_torch(const ExchangeApi& api) {
+  static const ExchangeApi* torch = nullptr;
+  if (torch == nullptr) {
+    const nb::object module = nb::steal(PyImport_GetModule(nb::str("torch").ptr()));
+    if (!module.is_valid()) return PyErr_Clear(), false;
+    torch = exchange_api(reinterpret_cast<PyTypeObject*>(module.attr("Tensor").ptr()));
+  }
+  return torch == &api;
+}
+
+// Whether the owner declares it read-only; views, which calls usually borrow, have no flags. No tensor of
+// torch is.
 bool is_read_only(const ExchangeApi& api, nb::handle object) {
+  if (is_of_torch(api)) return false;
   dlpack::ManagedTensor* tensor = nullptr;
   if (api.managed_from_object == nullptr || api.managed_from_object(object.ptr(), &tensor) != 0) {
     PyErr_Clear();
@@ -163,9 +183,11 @@ bool is_read_only(const ExchangeApi& api, nb::handle object) {
   return answer;
 }
 
-// The answer of a method without arguments; false if the object has no such method.
+// The answer of a method of torch's tensors without arguments. Not looked up at the object: that takes longer
+// than the answer.
 bool answers_yes(nb::handle object, PyObject* method) {
-  PyObject* answer = PyObject_CallMethodObjArgs(object.ptr(), method, nullptr);
+  PyObject* const arguments[] = {object.ptr()};
+  PyObject* answer = method == nullptr ? nullptr : PyObject_Vectorcall(method, arguments, 1, nullptr);
   if (answer == nullptr) PyErr_Clear();
   Py_XDECREF(answer);
   return answer == Py_True;
@@ -190,14 +212,6 @@ nb::object allocate_dlpack(const ExchangeApi& api, const DTypeRow& row, int32_t 
   return nb::steal(static_cast<PyObject*>(object));
 }
 
-PyObject* find_in_torch(std::initializer_list<const char*> path) {
-  nb::object found = nb::steal(PyImport_GetModule(nb::str("torch._C").ptr()));
-  for (const char* name : path)
-    found = found.is_valid() ? nb::getattr(found, name, nb::object()) : nb::object();
-  PyErr_Clear();
-  return found.release().ptr();
-}
-
 // How torch makes a tensor for the code of its own compiler: dense on the CPU or on its current GPU, past its
 // dispatcher. Memory that comes by DLPack could not be resized, and takes twice as long. Null where this
 // version of torch has no such function.
@@ -210,16 +224,6 @@ PyObject* torch_empty_strided(bool on_gpu) {
 bool is_current_in_torch(int32_t gpu) {
   static PyObject* const current = find_in_torch({"_cuda_getDevice"});
   return current != nullptr && nb::cast<int32_t>(nb::handle(current)()) == gpu;
-}
-
-bool is_of_torch(const ExchangeApi& api) {
-  static const ExchangeApi* torch = nullptr;
-  if (torch == nullptr) {
-    const nb::object module = nb::steal(PyImport_GetModule(nb::str("torch").ptr()));
-    if (!module.is_valid()) return PyErr_Clear(), false;
-    torch = exchange_api(reinterpret_cast<PyTypeObject*>(module.attr("Tensor").ptr()));
-  }
-  return torch == &api;
 }
 
 PyObject* torch_dtype(const DTypeRow& row) {
@@ -288,26 +292,25 @@ void view_updated_array(nb::handle object, ArrayView& view, const char* what) {
          "pass a writable copy, such as numpy.array(x)");
 }
 
-void bump_version(nb::handle object) {
-  if (exchange_api(Py_TYPE(object.ptr())) == nullptr) return;
-  static PyObject* increment = nullptr;  // torch's function; null until torch is seen
-  if (increment == nullptr) {
-    const nb::object torch = nb::steal(PyImport_GetModule(nb::str("torch._C").ptr()));
-    if (!torch.is_valid()) return PyErr_Clear();
-    increment = PyObject_GetAttrString(torch.ptr(), "_increment_version");
-    if (increment == nullptr) return PyErr_Clear();
+void bump_versions(std::span<const nb::handle> objects) {
+  nb::list tensors;
+  for (const nb::handle object : objects) {
+    const ExchangeApi* api = exchange_api(Py_TYPE(object.ptr()));
+    if (api != nullptr && is_of_torch(*api)) tensors.append(object);
   }
-  PyObject* tensors = PyTuple_Pack(1, object.ptr());
-  PyObject* answer = tensors == nullptr ? nullptr : PyObject_CallFunctionObjArgs(increment, tensors, nullptr);
-  Py_XDECREF(tensors);
-  if (answer == nullptr) return PyErr_Clear();  // another framework's tensor
-  Py_DECREF(answer);
+  if (tensors.size() == 0) return;
+  static PyObject* const increment = find_in_torch({"_increment_version"});
+  if (increment == nullptr) return;
+  PyObject* answer = PyObject_CallFunctionObjArgs(increment, tensors.ptr(), nullptr);
+  if (answer == nullptr) PyErr_Clear();
+  Py_XDECREF(answer);
 }
 
 nb::object resolved(nb::handle object, const ArrayView& view) {
-  if (exchange_api(Py_TYPE(object.ptr())) == nullptr) return {};
-  static PyObject* const is_neg = PyUnicode_InternFromString("is_neg");
-  static PyObject* const is_conj = PyUnicode_InternFromString("is_conj");
+  const ExchangeApi* api = exchange_api(Py_TYPE(object.ptr()));
+  if (api == nullptr || !is_of_torch(*api)) return {};
+  static PyObject* const is_neg = find_in_torch({"TensorBase", "is_neg"});
+  static PyObject* const is_conj = find_in_torch({"TensorBase", "is_conj"});
   const bool is_complex = view.tensor.dtype == INGOT_C64 || view.tensor.dtype == INGOT_C128;
   const bool is_negated = answers_yes(object, is_neg),
              is_conjugated = is_complex && answers_yes(object, is_conj);

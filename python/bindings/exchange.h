@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "ingot/ingot.h"
@@ -47,9 +48,9 @@ void view_array(nb::handle object, ArrayView& view, const char* what);
 // Tensors that torch made from read-only memory (torch.from_numpy) are not known to be.
 void view_updated_array(nb::handle object, ArrayView& view, const char* what);
 
-// Tells autograd that a torch tensor was written, as torch's own in-place operators do; no effect on other
+// Tells autograd that tensors of torch were written, as torch's own in-place operators do; no effect on other
 // arrays.
-void bump_version(nb::handle object);
+void bump_versions(std::span<const nb::handle> objects);
 
 // A tensor of torch whose memory holds its values, for one whose memory holds the negated or conjugated ones
 // (torch's neg and conj bits, which DLPack does not expose); null for all others. `view`: of `object`.

@@ -85,12 +85,14 @@ nb::list Session::run(std::span<const nb::handle> inputs, nb::handle like, std::
   const auto turn = take_turn();
   std::vector<ArrayView> views(inputs.size());
   std::vector<ingot_tensor> tensors(inputs.size());
-  std::vector<nb::object> kept;  // tensors in place of lazy ones
+  std::vector<nb::object> kept;     // tensors in place of lazy ones
+  std::vector<nb::handle> updated;  // those that the call writes
   for (size_t i = 0; i < inputs.size(); ++i) {
     const char* name = i < inputs_.size() ? inputs_[i].name.c_str() : "input";
     if (is_updated(i)) {
       view_updated_array(inputs[i], views[i], name);
       refuse_lazy(inputs[i], views[i], name);
+      updated.push_back(inputs[i]);
     } else {
       view_array(inputs[i], views[i], name);
       if (nb::object plain = resolved(inputs[i], views[i]); plain.is_valid())
@@ -120,9 +122,7 @@ nb::list Session::run(std::span<const nb::handle> inputs, nb::handle like, std::
     status = ingot_context_run_with(context.get(), tensors.size(), nullptr, tensors.data(), &options);
   }
   release(std::move(context));
-  for (size_t i = 0; i < inputs.size(); ++i) {  // also after a failure, which may happen late
-    if (is_updated(i)) bump_version(inputs[i]);
-  }
+  bump_versions(updated);  // also after a failure, which may happen late
   if (observer_ && observer_->failure) outputs.fail(std::exchange(observer_->failure, nullptr));
   if (outputs.has_failed()) {
     ingot_status_free(status);

@@ -131,13 +131,15 @@ if hasattr(os, "register_at_fork"):
 def only_passes_on(graph: torch.fx.GraphModule, count: int) -> bool:
     """Whether what AOTAutograd puts around a graph that it has just traced hands `count` arguments on and results back, as they are.
 
-    Then the wrapper can be left out, which takes longer than a small graph. False too if this version of torch says it elsewhere.
+    Then the wrapper can be left out, which takes longer than a small graph. Writes to arguments are the graph's own. False too if
+    this version of torch says it elsewhere.
     """
     context = find("torch._guards.TracingContext.try_get")
     facts = getattr(context() if callable(context) else None, "fw_metadata", None)
     if facts is None or sum(node.op == "placeholder" for node in graph.graph.nodes) != count:
         return False
     plain = find("torch._functorch._aot_autograd.schemas.OutputType.non_alias")
+    writes_outside = find("torch._functorch._aot_autograd.schemas.MutationType.MUTATED_OUT_GRAPH")
     try:
         return not (
             facts.num_mutated_inp_runtime_indices
@@ -146,7 +148,9 @@ def only_passes_on(graph: torch.fx.GraphModule, count: int) -> bool:
             or facts.is_rng_op_functionalized
             or facts.tokens
             or any(output.output_type != plain for output in facts.output_info)
-            or any(given.mutates_data or given.mutates_metadata for given in facts.input_info)
+            or any(
+                given.mutates_metadata or given.mutation_type == writes_outside for given in facts.input_info
+            )
         )
     except AttributeError:
         return False

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Arguments that a model updates in place: read-only memory is rejected, autograd is notified otherwise."""
 
+import sys
+
 import ingot
 import numpy as np
 import pytest
@@ -78,6 +80,60 @@ def test_inference_tensors_have_no_version(module):
         cache = torch.zeros(64)
         module(cache, torch.ones(64))
         assert torch.equal(cache, torch.ones(64))
+
+
+class AddToAll(torch.nn.Module):
+    def forward(self, x, *caches):
+        for cache in caches:
+            cache.add_(x)
+        return x * 2
+
+
+@pytest.mark.parametrize("make", [lambda: ingot.compile(AddToAll(), inputs=[torch.ones(4)] * 5),
+                                  lambda: torch.compile(AddToAll(), backend="ingot")], ids=["ahead", "jit"])  # fmt: skip
+def test_each_of_them_counts_its_versions(make):
+    call, x = make(), torch.ones(4)
+    caches = [torch.zeros(4) for _ in range(4)]
+    with torch.inference_mode():
+        caches[1] = torch.zeros(4)  # has no version
+    with torch.no_grad():
+        call(x, *caches)
+        before = [cache._version for cache in caches if not cache.is_inference()]
+        call(x, *caches)
+    assert all(torch.equal(cache, 2 * x) for cache in caches)
+    after = [cache._version for cache in caches if not cache.is_inference()]
+    assert len(after) == 3
+    assert all(new > old for new, old in zip(after, before, strict=True))
+    assert x._version == 0
+
+
+def test_calls_that_write_go_straight_to_the_engine(binding):
+    """Past torch's wrapper of graphs, and what is in it: Python of this package. By ctypes everything is."""
+
+    class Model(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("total", torch.zeros(4))
+
+        def forward(self, x, cache):
+            self.total.add_(x)
+            cache.mul_(2)
+            return x + self.total
+
+    model, files = Model(), []
+    call = torch.compile(model, backend="ingot")
+    x, cache = torch.ones(4), torch.ones(4)
+    with torch.no_grad():
+        call(x, cache)
+        sys.setprofile(lambda frame, event, _: files.append(frame.f_code.co_filename))
+        try:
+            result = call(x, cache)
+        finally:
+            sys.setprofile(None)
+    assert files
+    assert any(file.endswith("torch_backend.py") for file in files) is (binding == "ctypes")
+    assert torch.equal(result, torch.full((4,), 3.0))
+    assert torch.equal(cache, torch.full((4,), 4.0))
 
 
 class Reset(torch.nn.Module):
