@@ -274,7 +274,9 @@ def check_state() -> None:
     with ThreadPoolExecutor(4) as pool:
         asked = [pool.submit(ask) for _ in range(4)]
         time.sleep(0.5)
-        kill(replicas("slow")[0])
+        (name,) = replicas("slow")
+        kill(name)
+        wait_for("the end of the replica", lambda: name not in replicas("slow"))
         is_killed.set()
         lost = [error for future in asked if (error := future.result(120)) is not None]
     assert lost, "no request was in flight"

@@ -35,7 +35,7 @@ class Slow(torch.nn.Module):
         for _ in range(10):
             x = x @ self.table
         self.calls.add_(1)
-        return x[0, 0] * 0 + self.calls
+        return x.abs().sum() * 0 + self.calls  # of all elements: engines compute those alone that are read
 
 
 class Doubled(torch.nn.Module):
