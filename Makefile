@@ -8,6 +8,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
 LONG ?= 0
+SERVERS ?= 0
 JOBS ?= $(shell nproc)
 VENV := .venv
 BUILD := build/release
@@ -16,6 +17,7 @@ WERROR ?= OFF
 
 export CMAKE_BUILD_PARALLEL_LEVEL := $(JOBS)
 export INGOT_LONG := $(LONG)
+export INGOT_SERVERS := $(SERVERS)
 export RUFF := $(CURDIR)/$(VENV)/bin/ruff
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
@@ -36,7 +38,7 @@ demo: build ## MiniLM in four ways beside eager and inductor; figures in build/d
 	$(RUN) examples/demo/demo.py --output build/demo.json
 	if $(RUN) -c 'import sys, torch; sys.exit(not torch.cuda.is_available())'; then $(RUN) examples/demo/demo.py --device cuda --output build/demo.json; fi
 
-test: tests $(VENV)/.test ## every test and check; LONG=1 adds the long ones
+test: tests $(VENV)/.test ## every test and check; LONG=1 adds the long ones, SERVERS=1 makes the environments of model servers
 	status=0
 	export INGOT_NVRTC=$$(ls $(CURDIR)/$(VENV)/lib/python3*/site-packages/nvidia/cu13/lib/libnvrtc.so.13 2>/dev/null || true)
 	ctest --test-dir $(BUILD) --output-on-failure --no-tests=error -j $(JOBS) || status=1

@@ -123,6 +123,24 @@ def test_what_is_tested_is_a_step_of_ci(row: str, steps: list[str], test: str) -
     assert [step for step in steps if step not in CI.read_text(encoding="utf-8")] == []
 
 
+@pytest.mark.parametrize(
+    ("row", "requirement", "server"),
+    [
+        ("Ray Serve of Ray", r"^ray==(\d+\.\d+)", "ray"),
+        ("MLServer", r"^mlserver==([\d.]+)", "mlserver"),
+        ("Triton by PyTriton", r"^nvidia-pytriton==([\d.]+)", "triton"),
+    ],
+)
+def test_model_servers(row: str, requirement: str, server: str) -> None:
+    """The version of the environment that CI makes."""
+    (version,) = re.findall(requirement, read(f"requirements/serving/{server}.txt"), re.MULTILINE)
+    assert table("model server, Python 3.11")[f"{row} {version}"][0].startswith("tested")
+    assert (ROOT / f"tests/serving/test_{server}.py").exists()
+    if not CI.exists():
+        pytest.skip("CI is not described here")
+    assert "SERVERS=1" in CI.read_text(encoding="utf-8")
+
+
 def test_every_platform_has_a_row() -> None:
     """Those that a build takes as its target."""
     targets = set(re.findall(r'"((?:linux|windows)-[\w-]+)"', read("src/engine/platforms.cpp")))

@@ -20,9 +20,10 @@ ROOT = Path(__file__).parents[2]
 
 
 def needs_environment(server: str) -> pytest.MarkDecorator:
-    """Making one takes one to two minutes: only the long mode does, and the short one tests what is there."""
-    is_there = os.environ.get("INGOT_LONG") == "1" or (_folder(server) / ".complete").exists()
-    return pytest.mark.skipif(not is_there, reason=f"there is no environment of {server} (make test LONG=1)")
+    """Making one takes up to two minutes: CI and the long mode do, otherwise tests take those that are there."""
+    is_made = "1" in (os.environ.get("INGOT_SERVERS"), os.environ.get("INGOT_LONG"))
+    is_there = is_made or (_folder(server) / ".complete").exists()
+    return pytest.mark.skipif(not is_there, reason=f"there is no environment of {server} (make test SERVERS=1)")
 
 
 def page_of(section: str, language: str) -> str:
