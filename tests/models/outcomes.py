@@ -174,16 +174,14 @@ def just_in_time(case: Architecture) -> Outcome:
 
 def ahead_of_time(case: Architecture, timed: bool = True) -> Outcome:
     """By torch.export and ingot.dynamo.compile, without caches among results."""
-    has_cache = getattr(getattr(case.model, "config", None), "use_cache", None) is not None
-    wanted_case = Architecture(case.model, _without_cache(case.arguments) if has_cache else case.arguments)
+    wanted_case = without_caches(case)
     try:
         wanted = expected(wanted_case)
     except Exception as error:
         return Outcome(kind="torch", message=f"eager: {_line(error)}")
     outcome = Outcome(has_f64=wanted.has_f64)
-    register_caches()  # as ingot.compile does before it exports a model
     try:
-        program = _exported(case.model, wanted_case)
+        program = exported(case.model, wanted_case)
     except Exception as error:
         outcome.kind, outcome.message = "torch", f"torch.export: {_line(error)}"
         return outcome
@@ -203,8 +201,15 @@ def ahead_of_time(case: Architecture, timed: bool = True) -> Outcome:
     return outcome
 
 
-def _exported(model: nn.Module, case: Architecture) -> torch.export.ExportedProgram:
+def without_caches(case: Architecture) -> Architecture:
+    """The model without key-value caches among its results."""
+    has_cache = getattr(getattr(case.model, "config", None), "use_cache", None) is not None
+    return Architecture(case.model, _without_cache(case.arguments) if has_cache else case.arguments)
+
+
+def exported(model: nn.Module, case: Architecture) -> torch.export.ExportedProgram:
     """By torch.export, or where that fails as Ingot calls it, which gives integers in buffers their values."""
+    register_caches()  # as ingot.compile does before it exports a model
     try:
         return torch.export.export(copy.deepcopy(model), (), case.arguments())
     except Exception as error:

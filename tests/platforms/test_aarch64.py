@@ -28,6 +28,7 @@ from emulated import (
     output_of_model,
     write_model,
 )
+from emulated_architectures import ALL, distance_of_architecture
 from emulated_models import MODELS, distance_from_x86
 
 QEMU = shutil.which("qemu-aarch64")
@@ -112,6 +113,11 @@ def test_operator_samples(aarch64: Package, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", MODELS)
 def test_models(aarch64: Package, name: str, tmp_path: Path) -> None:
     assert distance_from_x86(aarch64, MODELS[name], tmp_path) < MODELS[name].tolerance
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_architectures(aarch64: Package, name: str, tmp_path: Path) -> None:
+    assert distance_of_architecture(aarch64, name, tmp_path) < 1e-4
 
 
 def test_examples(aarch64: Package, model: Path) -> None:

@@ -6,6 +6,7 @@ Skipped without Wine, or without the zip. The mingw-w64 compiler builds a progra
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import zipfile
@@ -27,6 +28,7 @@ from emulated import (
     output_of_model,
     write_model,
 )
+from emulated_architectures import ALL, distance_of_architecture
 from emulated_models import MODELS, distance_from_x86
 
 WINE = shutil.which("wine64") or "/usr/lib/wine/wine64"
@@ -148,9 +150,21 @@ def test_operator_samples(windows: Package, tmp_path: Path) -> None:
         assert difference.distance < 1e-11, difference
 
 
+def test_the_page_names_what_is_compared_by_the_accuracy_rule() -> None:
+    (names,) = re.findall(
+        r"call functions of the C library \(([^)]*)\)", (ROOT / "docs/windows.md").read_text(encoding="utf-8")
+    )
+    assert tuple(re.findall(r"`(\w+)`", names)) == BY_ACCURACY
+
+
 @pytest.mark.parametrize("name", MODELS)
 def test_models(windows: Package, name: str, tmp_path: Path) -> None:
     assert distance_from_x86(windows, MODELS[name], tmp_path) == 0
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_architectures(windows: Package, name: str, tmp_path: Path) -> None:
+    assert distance_of_architecture(windows, name, tmp_path) == 0
 
 
 def test_examples(windows: Package, model: Path) -> None:

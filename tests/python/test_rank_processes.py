@@ -165,3 +165,15 @@ def test_the_page_has_commands(folder: Path, tmp_path: Path) -> None:
                 (result,) = outputs.values()
             np.testing.assert_allclose(result, np.load(folder / "expected.npy"), rtol=1e-5)
             (tmp_path / f"out{rank}.npz").unlink()
+
+
+def test_torchrun_starts_the_model_of_the_page(tmp_path: Path) -> None:
+    (text,) = blocks("python", "model = parallelize_module")
+    (tmp_path / "model.py").write_text(text, encoding="utf-8")
+    (command,) = re.findall(r"`torchrun (.* model\.py)`", PAGE)
+    torchrun = [Path(sys.executable).with_name("torchrun"), "--master-port", free_address().split(":")[1]]
+    done = subprocess.run(
+        [*torchrun, *command.split()], cwd=tmp_path, capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["tensor(True)"] * 2

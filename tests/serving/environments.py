@@ -23,7 +23,9 @@ def needs_environment(server: str) -> pytest.MarkDecorator:
     """Making one takes up to two minutes: CI and the long mode do, otherwise tests take those that are there."""
     is_made = "1" in (os.environ.get("INGOT_SERVERS"), os.environ.get("INGOT_LONG"))
     is_there = is_made or (_folder(server) / ".complete").exists()
-    return pytest.mark.skipif(not is_there, reason=f"there is no environment of {server} (make test SERVERS=1)")
+    return pytest.mark.skipif(
+        not is_there, reason=f"there is no environment of {server} (make test SERVERS=1)"
+    )
 
 
 def page_of(section: str, language: str) -> str:
