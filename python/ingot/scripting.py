@@ -88,9 +88,10 @@ def scripted(module: CompiledModule, program: Callable[[], bytes]) -> Scripted:
     """What torch.jit.trace can record. UnsupportedError INGOT-N009 for numbers that may differ per call."""
     conditions = module.compiled.conditions
     if conditions is not None and conditions.numbers:
-        names = ", ".join(conditions.number_names)
+        names = conditions.number_names
+        are = "is an integer" if len(names) == 1 else "are integers"
         raise UnsupportedError(
-            f"the arguments of a TorchScript file are tensors, and {names} is an integer that calls choose",
+            f"the arguments of a TorchScript file are tensors, and {', '.join(names)} {are} that calls choose",
             code="INGOT-N009",
             advice='save the module with output_format="exported_program", or build it with a fixed value',
         )

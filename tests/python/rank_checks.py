@@ -22,6 +22,7 @@ import branch_checks
 import ingot
 import mesh_checks
 import mixed_checks
+import number_checks
 import one_program_checks
 import pytest
 import shard_checks
@@ -346,6 +347,7 @@ IN_FOLDERS = {
     "one_checkpoint_for_all_ranks": shard_checks.check,
 }
 check_staged_builds = staged_checks.check
+check_numbers_of_calls = number_checks.check
 OF_TWO = [
     *IN_FOLDERS,
     *(name[6:] for name in globals() if name.startswith("check_")),  # a failure of the group comes last
