@@ -64,7 +64,7 @@ def assert_calls(
             assert type(actual) is type(expected)
             if isinstance(expected, torch.Tensor):
                 torch.testing.assert_close(
-                    actual, expected, atol=1e-6 * max(1.0, float(expected.abs().max())), rtol=1e-5
+                    actual, expected, atol=1e-6 * max(1.0, expected.abs().max().item()), rtol=1e-5
                 )
             else:
                 assert actual == expected

@@ -48,6 +48,10 @@ def write_settings(workers: int) -> None:
         "parameters": {"uri": ".", "extra": {"weights": "current.safetensors", "threads": 1}},
     }
     (folder / "model-settings.json").write_text(json.dumps(model))
+    (MODELS / "scaled").mkdir()
+    shutil.copy("scaled.ingot", MODELS / "scaled/model.ingot")
+    scaled = {"name": "scaled", "implementation": model["implementation"], "parameters": {"uri": "."}}
+    (MODELS / "scaled/model-settings.json").write_text(json.dumps(scaled))
     (MODELS / "page").mkdir()
     shutil.copy("model.ingot", MODELS / "page/model.ingot")
     shutil.copy("page.json", MODELS / "page/model-settings.json")
@@ -136,6 +140,15 @@ def check_answers(http: Any, grpc: Any) -> None:
         answers = list(pool.map(lambda number: ask(grpc, by_grpc, ANSWERS.request(number)), numbers))
     for number, answer in zip(numbers, answers, strict=True):
         ANSWERS.check(number, answer)
+
+
+def check_integers(grpc: Any) -> None:
+    """Each request chooses one: a tensor without dims, as of results."""
+    for number, k in enumerate((3, -5, 0), start=1):
+        x = np.full((number, 3), number, np.float32)
+        result = grpc.infer("scaled", inputs_of(by_grpc, {"x": x, "k": np.array(k)}))
+        np.testing.assert_array_equal(result.as_numpy("output_0"), x * k + k // 2)
+        assert (result.as_numpy("output_1").shape, int(result.as_numpy("output_1"))) == ((), 2 * k)
 
 
 def check_wrong_requests(http: Any, grpc: Any) -> None:
@@ -246,6 +259,7 @@ def check_a_server(workers: int) -> None:
         grpc = by_grpc.InferenceServerClient(f"127.0.0.1:{GRPC}")
         check_metadata(http, grpc)
         check_answers(http, grpc)
+        check_integers(grpc)
         check_wrong_requests(http, grpc)
         check_metrics()
         check_many_shapes(grpc)

@@ -289,6 +289,24 @@ def check_state() -> None:
     serve.delete("slow")
 
 
+def check_integers() -> None:
+    """Each request chooses one: an array without dims, or a number."""
+    client = deploy("scaled.ingot", "scaled", "/scaled")
+    x = np.ones((2, 3), np.float32)
+    for k in (3, -5, np.int64(0)):
+        answer = client.infer({"x": x, "k": k})
+        assert (answer["output_0"] == x * k + k // 2).all()
+        assert (answer["output_1"].shape, int(answer["output_1"])) == ((), 2 * k)
+    rows = [
+        {"name": "x", "shape": [1, 3], "datatype": "FP32", "data": [1, 2, 3]},
+        {"name": "k", "shape": [], "datatype": "INT64", "data": [-5]},
+    ]
+    status, body, _ = http("/scaled/v2/models/scorer/infer", {"inputs": rows})
+    assert status == 200, body
+    assert [row["data"] for row in json.loads(body)["outputs"]] == [[-8.0, -13.0, -18.0], [-10]]
+    serve.delete("scaled")
+
+
 @ray.remote(num_gpus=1, num_cpus=0)
 class OnGpu:
     def where(self) -> tuple[int | None, str | None]:
@@ -341,6 +359,7 @@ if __name__ == "__main__":
         timed(check_another_engine, client)
         timed(check_cancelled, client)
         timed(check_state)
+        timed(check_integers)
         timed(check_gpus)
         serve.delete("scorer")
         timed(check_page)

@@ -38,6 +38,13 @@ class Slow(torch.nn.Module):
         return x.abs().sum() * 0 + self.calls  # of all elements: engines compute those alone that are read
 
 
+class Scaled(torch.nn.Module):
+    """Each request chooses an integer, and gets one back."""
+
+    def forward(self, x: torch.Tensor, k: int) -> tuple[torch.Tensor, int]:
+        return x * k + k // 2, k * 2
+
+
 class Doubled(torch.nn.Module):
     """The model of docs/servers.md."""
 
@@ -60,7 +67,7 @@ def scorer(scale: float) -> Scorer:
 
 
 def write(folder: Path) -> None:
-    """scorer.ingot and other.ingot, which differ in their weights; these; slow.ingot; model.ingot of the page; requests.npz."""
+    """scorer.ingot and other.ingot, which differ in their weights; these; slow, scaled, and model.ingot of the page; requests.npz."""
     rows, columns = torch.export.Dim("rows", min=1, max=16), torch.export.Dim("columns", min=1, max=64)
     dims = {name: {0: rows, 1: columns} for name in ("ids", "mask")}
     example = (torch.zeros(2, 5, dtype=torch.int64), torch.ones(2, 5))
@@ -69,6 +76,12 @@ def write(folder: Path) -> None:
         ingot.build(program).save(folder / f"{name}.ingot")
         save_file({"scale": torch.tensor([scale])}, folder / f"{name}.safetensors")
     ingot.build(torch.export.export(Slow(), (torch.ones(1024, 1024),))).save(folder / "slow.ingot")
+    scaled = torch.export.export(
+        Scaled(),
+        (torch.ones(4, 3), 5),
+        dynamic_shapes=({0: torch.export.Dim("n", min=1, max=16)}, torch.export.Dim.DYNAMIC),
+    )
+    ingot.build(scaled).save(folder / "scaled.ingot")
     page = torch.export.export(
         Doubled(), (torch.ones(4, 64),), dynamic_shapes=[{0: torch.export.Dim("n", min=1, max=32)}]
     )

@@ -93,6 +93,18 @@ def check_state(http: Any) -> None:
     assert [float(http.infer("slow", [x]).as_numpy("output_0")[0]) for _ in range(2)] == [1, 2]
 
 
+def check_integers(http: Any) -> None:
+    """Each request chooses one, of one dim of size 1: Triton has no tensors without dims."""
+    for number, k in enumerate((3, -5, 0), start=1):
+        x = by_http.InferInput("x", (number, 3), "FP32")
+        x.set_data_from_numpy(np.full((number, 3), number, np.float32))
+        chosen = by_http.InferInput("k", (1,), "INT64")
+        chosen.set_data_from_numpy(np.array([k]))
+        result = http.infer("scaled", [x, chosen])
+        np.testing.assert_array_equal(result.as_numpy("output_0"), np.full((number, 3), number * k + k // 2))
+        assert result.as_numpy("output_1").tolist() == [2 * k]
+
+
 def check_unload_and_reload(triton: Any, http: Any, grpc: Any, models: list[Model]) -> None:
     """Under load: each request has an answer, or an error that says that there is no such model; the other model goes on."""
     refused: list[str] = []
@@ -175,6 +187,7 @@ def check_all(triton: Any, http: Any, grpc: Any, models: list[Model]) -> None:
     check_wrong_requests(http, grpc)
     check_refit(grpc)
     check_state(http)
+    check_integers(http)
     check_metrics(models)
     check_unload_and_reload(triton, http, grpc, models)
 
@@ -192,6 +205,7 @@ if __name__ == "__main__":
         models = [
             bind(triton, "scorer", "scorer.ingot", weights=CURRENT, threads=1, queue_delay_s=0.02),
             bind(triton, "slow", "slow.ingot", threads=1),
+            bind(triton, "scaled", "scaled.ingot", threads=1),
         ]
         triton.run()
         http = by_http.InferenceServerClient(f"127.0.0.1:{HTTP}", concurrency=4)
