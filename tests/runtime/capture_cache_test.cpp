@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <span>
 #include <stdexcept>
 
@@ -50,8 +51,38 @@ TEST_F(CaptureCacheTest, ForgetsWhatWasNotUsedForLongest) {
   EXPECT_EQ(find(0), 0);
   EXPECT_EQ(find(2), 20);
   EXPECT_EQ(captures_, captures);
-  EXPECT_EQ(find(1), 10);  // was forgotten, but its first use is remembered
+  EXPECT_EQ(find(1), -1);  // was forgotten
+  EXPECT_EQ(find(1), 10);
   EXPECT_EQ(captures_, captures + 1);
+}
+
+// Whatever their number, lists that are used in turns are captured once at most, and as many as there is room
+// for are found.
+TEST_F(CaptureCacheTest, TooManyListsInTurnsDoNotReplaceEachOther) {
+  constexpr auto kMost = static_cast<int64_t>(Cache::kMostGraphs);
+  for (const int64_t lists : {kMost - 1, kMost, kMost + 1, kMost + 8, 2 * kMost, 3 * kMost}) {
+    cache_ = Cache();
+    captures_ = 0;
+    int64_t found = 0;
+    for (int round = 0; round < 10; ++round) {
+      found = 0;
+      for (int64_t i = 0; i < lists; ++i) found += find(i) >= 0 ? 1 : 0;
+    }
+    const bool are_remembered = lists <= static_cast<int64_t>(Cache::kRemembered);
+    EXPECT_EQ(found, are_remembered ? std::min(lists, kMost) : 0) << lists;
+    EXPECT_EQ(captures_, found) << lists;
+  }
+}
+
+// After a change of sizes or addresses the new ones get the graphs.
+TEST_F(CaptureCacheTest, NewListsReplaceThoseThatAreNotUsedAnyMore) {
+  constexpr auto kMost = static_cast<int64_t>(Cache::kMostGraphs);
+  for (int64_t first = 0; first < 4 * kMost; first += kMost) {
+    for (int round = 0; round < 3; ++round) {
+      for (int64_t i = first; i < first + kMost; ++i) EXPECT_EQ(find(i), round == 0 ? -1 : 10 * i);
+    }
+  }
+  EXPECT_EQ(captures_, 4 * kMost);
 }
 
 TEST_F(CaptureCacheTest, ForgetsFirstUses) {
