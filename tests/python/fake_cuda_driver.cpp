@@ -2,7 +2,8 @@
 // A libcuda.so.1 for machines without a GPU: device memory is memory of the host, each stream is a thread
 // that runs copies in order, and launches compute nothing. FAKE_GPUS is how many GPUs there are (1), FAKE_GPU
 // their compute capability (90). At exit it prints what it was asked for, so that tests of the executor see
-// what a GPU would do. Calls that need the context of a GPU, and are made in another, are counted. With
+// what a GPU would do. Calls that need the context of a GPU, and are made in another, are counted. After
+// FAKE_FAILS_AFTER launches the GPU has failed; in forked children of who started it, nothing works. With
 // FAKE_PEERS GPUs reach each other's memory, also in other processes, and the kernels with which ranks reduce
 // do so.
 #include <atomic>
@@ -23,6 +24,8 @@
 #include <thread>
 #include <utility>
 #include <vector>
+
+#include <pthread.h>
 
 #include "fake_peers.h"
 
@@ -88,6 +91,16 @@ auto& pinned = *new std::set<void*>;
 auto& allocated = *new std::map<void*, int>;  // on which device
 auto& streams = *new std::vector<Stream*>;
 thread_local std::vector<Object*> current;
+bool is_started = false, is_forked = false;
+
+// What each call returns where none works, or 0.
+int failure() {
+  static const char* const most = std::getenv("FAKE_FAILS_AFTER");
+  if (is_forked) return 3;
+  return most != nullptr && launches + graph_launches >= std::atoi(most) ? 700 : 0;
+}
+#define RETURN_FAILURE() \
+  if (const int failed = failure(); failed != 0) return failed
 
 int count() {
   const char* const wanted = std::getenv("FAKE_GPUS");
@@ -159,9 +172,21 @@ void fake_enqueue(void* stream, void (*run)(void*), void* user) {
 }
 int fake_device(void* stream) { return static_cast<Stream*>(stream)->device; }
 
-int cuInit(unsigned) { return 0; }
-int cuGetErrorName(int, const char** name) { return *name = "CUDA_ERROR_FAKE", 0; }
-int cuDeviceGetCount(int* devices) { return *devices = count(), 0; }
+int cuInit(unsigned) {
+  if (!is_started) pthread_atfork(nullptr, nullptr, [] { is_forked = true; });
+  is_started = true;
+  return is_forked ? 3 : 0;
+}
+int cuGetErrorName(int error, const char** name) {
+  *name = error == 3     ? "CUDA_ERROR_NOT_INITIALIZED"
+          : error == 700 ? "CUDA_ERROR_ILLEGAL_ADDRESS"
+                         : "CUDA_ERROR_FAKE";
+  return 0;
+}
+int cuDeviceGetCount(int* devices) {
+  RETURN_FAILURE();
+  return *devices = count(), 0;
+}
 int cuDeviceGet(int* device, int index) { return *device = index, index < count() ? 0 : 101; }
 int cuDeviceGetUuid_v2(char* uuid, int device) {
   std::snprintf(uuid, 16, "fake GPU %d", std::getenv("FAKE_SAME_GPU") != nullptr ? 0 : device);
@@ -189,8 +214,12 @@ int cuDevicePrimaryCtxRetain(void** context, int device) {
   contexts[device].device = device;
   return *context = &contexts[device], 0;
 }
-int cuCtxGetCurrent(void** context) { return *context = current.empty() ? nullptr : current.back(), 0; }
+int cuCtxGetCurrent(void** context) {
+  if (is_forked) return 3;
+  return *context = current.empty() ? nullptr : current.back(), 0;
+}
 int cuCtxPushCurrent_v2(void* context) {
+  RETURN_FAILURE();
   return current.push_back(static_cast<Object*>(context)), ++pushed, 0;
 }
 int cuCtxPopCurrent_v2(void** context) {
@@ -199,17 +228,23 @@ int cuCtxPopCurrent_v2(void** context) {
   return current.pop_back(), --pushed, 0;
 }
 int cuModuleLoadData(void** module, const void* code) {
+  RETURN_FAILURE();
   compiled += std::memcmp(code, "\177ELF", 4) != 0 ? 1 : 0;
   return make<Object>(module);
 }
-int cuModuleUnload(void* module) { return delete own<Object>(module), 0; }
+int cuModuleUnload(void* module) {
+  RETURN_FAILURE();
+  return delete own<Object>(module), 0;
+}
 int cuModuleGetFunction(void** function, void* module, const char* name) {
+  RETURN_FAILURE();
   own<Object>(module)->kernel = find_peer_kernel(name);
   return *function = module, 0;
 }
 int cuFuncSetAttribute(void*, int, int) { return 0; }
 int cuFuncGetAttribute(int* value, int, void*) { return *value = 0, 0; }
 int cuMemAlloc_v2(Address* address, size_t bytes) {
+  RETURN_FAILURE();
   void* const memory = allocate_shared(bytes);
   if (memory == nullptr) return 2;
   const std::scoped_lock lock(mutex);
@@ -217,6 +252,7 @@ int cuMemAlloc_v2(Address* address, size_t bytes) {
   return *address = reinterpret_cast<Address>(memory), 0;
 }
 int cuMemFree_v2(Address address) {
+  RETURN_FAILURE();
   void* const memory = reinterpret_cast<void*>(address);
   {
     const std::scoped_lock lock(mutex);
@@ -238,12 +274,14 @@ int cuIpcOpenMemHandle_v2(Address* address, SharedMemory handle, unsigned) {
 }
 int cuIpcCloseMemHandle(Address address) { return free_shared(reinterpret_cast<void*>(address)), 0; }
 int cuMemHostAlloc(void** memory, size_t bytes, unsigned) {
+  RETURN_FAILURE();
   *memory = std::calloc(bytes, 1);
   const std::scoped_lock lock(mutex);
   pinned.insert(*memory);
   return 0;
 }
 int cuMemFreeHost(void* memory) {
+  RETURN_FAILURE();
   const std::scoped_lock lock(mutex);
   pinned.erase(memory);
   return std::free(memory), 0;
@@ -254,6 +292,7 @@ int cuMemcpy(Address to, Address from, size_t bytes) {
   return 0;
 }
 int cuMemcpyAsync(Address to, Address from, size_t bytes, void* stream) {
+  RETURN_FAILURE();
   {
     const std::scoped_lock lock(mutex);
     fetches += pinned.count(reinterpret_cast<void*>(from)) > 0 ? 1 : 0;
@@ -262,41 +301,57 @@ int cuMemcpyAsync(Address to, Address from, size_t bytes, void* stream) {
   return own<Stream>(stream)->add([=] { cuMemcpy(to, from, bytes); }), 0;
 }
 int cuStreamCreate(void** stream, unsigned) {
+  RETURN_FAILURE();
   make<Stream>(stream);
   const std::scoped_lock lock(mutex);
   return streams.push_back(static_cast<Stream*>(*stream)), 0;
 }
 int cuStreamDestroy_v2(void*) { return 0; }  // its thread may still look at it
-int cuStreamSynchronize(void* stream) { return own<Stream>(stream)->wait(), 0; }
+int cuStreamSynchronize(void* stream) {
+  RETURN_FAILURE();
+  return own<Stream>(stream)->wait(), 0;
+}
 int cuStreamIsCapturing(void* stream, int* state) {
+  RETURN_FAILURE();
   return *state = own<Stream>(stream)->captured != nullptr ? 1 : 0, 0;
 }
 int cuStreamBeginCapture_v2(void* stream, int) {
+  RETURN_FAILURE();
   own<Stream>(stream)->captured = new Graph{};
   static_cast<Stream*>(stream)->captured->device = current_device();
   return 0;
 }
 int cuStreamEndCapture(void* stream, void** graph) {
+  RETURN_FAILURE();
   captures += is_timed ? 0 : 1;  // graphs with times in them are for profiles
   is_timed = false;
   *graph = own<Stream>(stream)->captured;
   return static_cast<Stream*>(stream)->captured = nullptr, 0;
 }
 int cuThreadExchangeStreamCaptureMode(int*) { return 0; }
-int cuEventCreate(void** event, unsigned) { return make<Event>(event); }
-int cuEventDestroy_v2(void* event) { return delete own<Event>(event), 0; }
+int cuEventCreate(void** event, unsigned) {
+  RETURN_FAILURE();
+  return make<Event>(event);
+}
+int cuEventDestroy_v2(void* event) {
+  RETURN_FAILURE();
+  return delete own<Event>(event), 0;
+}
 int cuEventRecord(void* event, void* stream) {
+  RETURN_FAILURE();
   auto done = std::make_shared<std::atomic<bool>>(false);
   if (own<Stream>(stream)->captured == nullptr) own<Event>(event)->done = done;
   return static_cast<Stream*>(stream)->add([done] { *done = true; }), 0;
 }
 int cuEventQuery(void* event) {
+  RETURN_FAILURE();
   const auto& done = own<Event>(event)->done;
   return done == nullptr || *done ? 0 : 600;
 }
 int cuEventRecordWithFlags(void*, void*, unsigned) { return is_timed = true, 0; }
 int cuEventElapsedTime(float* milliseconds, void*, void*) { return *milliseconds = 0.001f, 0; }
 int cuStreamWaitEvent(void* stream, void* event, unsigned) {
+  RETURN_FAILURE();
   const auto done = own<Event>(event)->done;
   if (static_cast<Stream*>(stream)->captured != nullptr || done == nullptr) return 0;
   static_cast<Stream*>(stream)->add([done] {
@@ -307,6 +362,7 @@ int cuStreamWaitEvent(void* stream, void* event, unsigned) {
 int cuTensorMapEncodeTiled(void*, ...) { return 0; }
 int cuTensorMapEncodeIm2col(void*, ...) { return 0; }
 int cuLaunchKernelEx(const void* config, void* function, void** arguments, void**) {
+  RETURN_FAILURE();
   void* stream = nullptr;
   std::memcpy(&stream, static_cast<const char*>(config) + 32, sizeof(stream));
   if (const PeerKernel& kernel = own<Object>(function)->kernel; kernel.run != nullptr) {
@@ -320,13 +376,21 @@ int cuLaunchKernelEx(const void* config, void* function, void** arguments, void*
   return launches += is_run ? 1 : 0, 0;
 }
 int cuGraphInstantiateWithFlags(void** executable, void* graph, unsigned long long) {
+  RETURN_FAILURE();
   return *executable = new Graph(*own<Graph>(graph)), 0;
 }
 int cuGraphLaunch(void* graph, void* stream) {
+  RETURN_FAILURE();
   ++used[current_device()];
   for (const Work& work : own<Graph>(graph)->work) own<Stream>(stream)->add(work);
   return ++graph_launches, 0;
 }
-int cuGraphExecDestroy(void* graph) { return delete own<Graph>(graph), 0; }
-int cuGraphDestroy(void* graph) { return delete own<Graph>(graph), 0; }
+int cuGraphExecDestroy(void* graph) {
+  RETURN_FAILURE();
+  return delete own<Graph>(graph), 0;
+}
+int cuGraphDestroy(void* graph) {
+  RETURN_FAILURE();
+  return delete own<Graph>(graph), 0;
+}
 }

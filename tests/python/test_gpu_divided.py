@@ -18,7 +18,7 @@ from gpu_targets import DEVICE, needs_gpu, wrong_turns
 
 pytestmark = needs_gpu
 _SIZES = (1, 4, 33, 64)
-_NO_CAPTURE, _FORKED = "INGOT-D404", "INGOT-D403"
+_NO_CAPTURE, _FORKED = "INGOT-D404", "INGOT-D407"
 
 
 class Stateless(Layers):

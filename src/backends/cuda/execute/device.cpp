@@ -21,7 +21,10 @@ constexpr int kKilohertz = 13, kMultiprocessors = 16, kMemoryKilohertz = 36, kMe
 
 const Driver& require_driver() {
   const char* reason = nullptr;
-  if (const Driver* driver = open_driver(&reason)) return *driver;
+  if (const Driver* driver = open_driver(&reason)) {
+    require_own_process(*driver);
+    return *driver;
+  }
   throw DeviceError("INGOT-D402", fmt::format("there is no GPU that Ingot can use: {}", reason),
                     "run it on a machine with an NVIDIA GPU and its driver, or build for the CPU");
 }
@@ -57,11 +60,19 @@ void require_index(const Driver& driver, int index) {
 }  // namespace
 
 CurrentContext::CurrentContext(const Driver& driver, Handle context) : driver_(driver) {
+  require_own_process(driver);
   Handle current = nullptr;
   check(driver_, driver_.current_context(&current), "cuCtxGetCurrent");
   if (current == context) return;
   check(driver_, driver_.push_context(context), "cuCtxPushCurrent");
   is_pushed_ = true;
+}
+
+CurrentContext::CurrentContext(const Driver& driver, Handle context, std::nothrow_t) noexcept
+    : driver_(driver) {
+  Handle current = nullptr;
+  if (driver_.current_context(&current) == 0 && current != context)
+    is_pushed_ = driver_.push_context(context) == 0;
 }
 
 CurrentContext::~CurrentContext() {
@@ -126,7 +137,7 @@ std::shared_ptr<std::byte> Device::allocate(size_t bytes) {
   Address memory = 0;
   check(driver_, driver_.allocate(&memory, std::max<size_t>(bytes, 1)), "cuMemAlloc");
   return {reinterpret_cast<std::byte*>(memory), [this](std::byte* data) {
-            const CurrentContext own = enter();
+            const CurrentContext own = enter_to_free();
             const RelaxedCapture ending(driver_);
             driver_.free(address(data));
           }};
@@ -149,7 +160,7 @@ std::shared_ptr<std::byte> Device::allocate_pinned(size_t bytes) {
   check(driver_, driver_.allocate_host(&memory, std::max<size_t>(bytes, 1), kPortableAndMapped),
         "cuMemHostAlloc");
   return {static_cast<std::byte*>(memory), [this](std::byte* data) {
-            const CurrentContext own = enter();
+            const CurrentContext own = enter_to_free();
             const RelaxedCapture ending(driver_);
             driver_.free_host(data);
           }};

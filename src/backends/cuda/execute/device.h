@@ -4,6 +4,7 @@
 
 #include <array>
 #include <memory>
+#include <new>
 #include <string>
 
 #include "backends/cuda/execute/driver.h"
@@ -15,6 +16,9 @@ namespace ingot::core::cuda {
 class CurrentContext {
  public:
   CurrentContext(const Driver& driver, Handle context);
+  // For what frees something: never throws. Where the driver has ended, or is that of a forked child's
+  // parent, no context is current, calls of the driver fail, and there is nothing to free.
+  CurrentContext(const Driver& driver, Handle context, std::nothrow_t) noexcept;
   CurrentContext(const CurrentContext&) = delete;
   CurrentContext& operator=(const CurrentContext&) = delete;
   ~CurrentContext();
@@ -42,6 +46,7 @@ class Device final : public DeviceMemory {
   Handle context() const { return context_; }
   // Makes its context current in the calling thread, for calls of the driver.
   [[nodiscard]] CurrentContext enter() const { return {driver_, context_}; }
+  [[nodiscard]] CurrentContext enter_to_free() const noexcept { return {driver_, context_, std::nothrow}; }
 
   std::shared_ptr<std::byte> allocate(size_t bytes) override;
   void copy(std::byte* to, const std::byte* from, size_t bytes) override;

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cuda/execute/driver.h"
 
+#include <algorithm>
+#include <array>
+
 #include <fmt/core.h>
 
 #include "support/error.h"
+#include "support/fork.h"
 #include "support/library_files.h"
 
 namespace ingot::core::cuda {
@@ -66,14 +70,30 @@ void find_driver_functions(FunctionFinder& get, Driver& driver) {
   get("cuGraphDestroy", driver.destroy_graph);
 }
 
+// Illegal addresses and instructions, exceptions of the hardware and failed memory, as cuda.h numbers them.
+bool is_lasting(int result) {
+  constexpr std::array kLasting = {214, 220, 700, 702, 709, 710, 714, 715, 716, 717, 718, 719};
+  return std::ranges::find(kLasting, result) != kLasting.end();
+}
+
+const char* error_name(const Driver& driver, int result) {
+  const char* name = nullptr;
+  driver.error_name(result, &name);
+  return name == nullptr ? "an unknown error" : name;
+}
+
 OpenedFunctions<Driver> start_driver() {
+  constexpr int kNotInitialized = 3;
   OpenedFunctions<Driver> opened = open_functions(kDriverFiles, find_driver_functions);
   if (!opened.functions) return opened;
+  opened.functions->forks = fork_count();
   const int result = opened.functions->init(0);
   if (result == 0) return opened;
-  const char* name = "an unknown error";
-  opened.functions->error_name(result, &name);
-  return {std::nullopt, fmt::format("its driver does not start: {}", name)};
+  const char* const cause = result == kNotInitialized
+                                ? ", as in processes that were forked after another library had started it"
+                                : "";
+  return {std::nullopt,
+          fmt::format("its driver does not start: {}{}", error_name(*opened.functions, result), cause)};
 }
 
 }  // namespace
@@ -83,16 +103,26 @@ const Driver* open_driver(const char** reason) {
   return opened.get(reason);
 }
 
+void require_own_process(const Driver& driver) {
+  if (driver.forks == fork_count()) [[likely]]
+    return;
+  throw DeviceError(
+      "INGOT-D407", "CUDA was started before this process was forked, and cannot be used in it",
+      "start processes that use a GPU by \"spawn\" or \"forkserver\", or fork before a GPU is used");
+}
+
 void check(const Driver& driver, int result, const char* call) {
   constexpr int kOutOfMemory = 2;
   if (result == 0) [[likely]]
     return;
   if (result == kOutOfMemory)
     throw DeviceError("INGOT-D301", "the GPU is out of memory", "use smaller shapes or free memory");
-  const char* name = nullptr;
-  driver.error_name(result, &name);
-  throw DeviceError("INGOT-D403", fmt::format("{} failed: {}", call, name == nullptr ? "unknown" : name),
-                    "after most errors of a GPU a process cannot use it any more: start a new one");
+  const char* const name = error_name(driver, result);
+  if (is_lasting(result))
+    throw DeviceError(
+        "INGOT-D406", fmt::format("the GPU failed ({}), and this process cannot use it any more", name),
+        "start a new process; any kernel that it ran may be the cause: compute-sanitizer names it");
+  throw DeviceError("INGOT-D403", fmt::format("{} failed: {}", call, name));
 }
 
 }  // namespace ingot::core::cuda

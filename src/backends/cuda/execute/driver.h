@@ -83,13 +83,18 @@ struct Driver {
   int (*launch_graph)(Handle executable, Handle stream);
   int (*destroy_executable)(Handle);
   int (*destroy_graph)(Handle);
+
+  uint32_t forks;  // fork_count() of the process that started it: a forked child cannot use it
 };
 
 // Null if there is no driver; `reason` then lists what was tried.
 const Driver* open_driver(const char** reason);
 
+// DeviceError INGOT-D407 in a child that was forked after the driver was started: no call works there.
+void require_own_process(const Driver& driver);
+
 // DeviceError INGOT-D403 with the driver's name of the error if `result` is not success; INGOT-D301 if it is
-// out of memory.
+// out of memory, D406 if the GPU failed, after which no call works.
 void check(const Driver& driver, int result, const char* call);
 
 }  // namespace ingot::core::cuda

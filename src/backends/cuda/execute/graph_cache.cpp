@@ -10,7 +10,7 @@ GraphCache::GraphCache(Device& device) : device_(device) {
 }
 
 GraphCache::~GraphCache() {
-  const CurrentContext current = device_.enter();
+  const CurrentContext current = device_.enter_to_free();
   graphs_.clear();
   copies_.destroy(device_.driver());
   device_.driver().destroy_stream(stream_);

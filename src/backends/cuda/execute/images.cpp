@@ -96,7 +96,7 @@ std::string note_of_libraries(const EngineData& data, const std::set<const Libra
 }  // namespace
 
 Images::~Images() {
-  const CurrentContext current = device.enter();
+  const CurrentContext current = device.enter_to_free();
   for (const Handle module : modules) device.driver().unload_module(module);
 }
 

@@ -367,7 +367,7 @@ NcclGroup::~NcclGroup() {
   PeerMemory* const peers = peers_.release();
   Handle context = nullptr;
   if (device_.driver().current_context(&context) != 0) return;  // the process ends, the driver has ended
-  const CurrentContext current = device_.enter();
+  const CurrentContext current = device_.enter_to_free();
   if (text_.empty()) delete peers;  // ranks that failed may still write into each other's memory
   if (communicator_ != nullptr) nccl_->destroy(communicator_);
   for (const Watched& each : watched_)

@@ -115,7 +115,7 @@ std::string PeerMemory::map(const PeerHandle& other, std::shared_ptr<std::byte>&
   const int result = driver.open_shared_memory(&memory, other.memory, kEnablePeerAccess);
   if (result != 0) return problem(driver, "cuIpcOpenMemHandle", result);
   mailbox = {reinterpret_cast<std::byte*>(memory), [this_device = &device_](std::byte* data) {
-               const CurrentContext own = this_device->enter();
+               const CurrentContext own = this_device->enter_to_free();
                this_device->driver().close_shared_memory(address(data));
              }};
   return {};

@@ -35,7 +35,7 @@ CudaQueue::CudaQueue(Device& device) : device_(device), graphs_(device), library
 }
 
 CudaQueue::~CudaQueue() {
-  const CurrentContext current = device_.enter();
+  const CurrentContext current = device_.enter_to_free();
   device_.driver().synchronize(last_stream_);
   for (const Handle mark : marks_) device_.driver().destroy_event(mark);
   copies_.destroy(device_.driver());
