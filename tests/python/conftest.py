@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+import os
 import subprocess
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -8,7 +9,7 @@ import ingot
 import pytest
 import torch
 from bindings import call_engines_by_ctypes
-from ingot import refusals
+from ingot import devices, refusals
 from ingot.settings import Settings
 
 
@@ -45,6 +46,12 @@ def kernels_check_themselves() -> Iterator[None]:
     yield
     patch.undo()
 
+
+if wanted := os.environ.get(
+    "INGOT_TEST_ARCHITECTURE"
+):  # as for the C++ tests: what engines for this machine's GPU are built for
+    own_architecture = devices.architecture
+    devices.architecture = lambda gpu=0: wanted if own_architecture(gpu) else ""
 
 _FAKE_DRIVER = Path(__file__).with_name("fake_cuda_driver.cpp")
 _FAKE_NCCL = Path(__file__).with_name("fake_nccl.cpp")
