@@ -77,6 +77,20 @@ foreach(folder IN LISTS INGOT_TEST_FOLDERS)
   endif()
 endforeach()
 
+# ingot_run_on_device runs exported models on the fake device, for tests/python/test_device_models.py.
+if(INGOT_COMPILER)
+  set(sources backends/device/driver/run_on_device.cpp backends/device/model_check.cpp backends/device/device_run.cpp ops/sample_graph.cpp)
+  list(TRANSFORM sources PREPEND ${CMAKE_SOURCE_DIR}/tests/)
+  add_executable(ingot_run_on_device ${sources})
+  set_target_properties(ingot_run_on_device PROPERTIES BUILD_RPATH_USE_ORIGIN ON)
+  target_link_libraries(
+    ingot_run_on_device PRIVATE ingot_options ingot_inside fmt::fmt-header-only nlohmann_json::nlohmann_json GTest::gtest
+  )
+  target_include_directories(ingot_run_on_device PRIVATE ${CMAKE_SOURCE_DIR})
+  target_include_directories(ingot_run_on_device SYSTEM PRIVATE ${INGOT_XXHASH_INCLUDE})
+  add_dependencies(ingot_run_on_device ingot_schemas)
+endif()
+
 # ingot_random_graphs runs the random cases of tests/random for hours. It holds all of Ingot, so that one file can be
 # carried to another machine.
 if(INGOT_LLVM)
