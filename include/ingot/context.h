@@ -43,6 +43,10 @@ struct ContextOptions {
   // only one. Those that are missing are described by the environment: INGOT_RANK, INGOT_WORLD_SIZE,
   // INGOT_ADDRESS.
   std::map<std::string, Group, std::less<>> groups = {};
+  // On a GPU: whether a call waits until its work is done, and tells an index out of range itself
+  // (INGOT-U310), and whether the calls of a shape become a CUDA graph.
+  bool checks_indices_at_once = false;
+  bool uses_cuda_graphs = true;
 };
 
 // Cancels runs from another thread; must outlive them. Thread-safe.
@@ -83,9 +87,14 @@ class Context {
     const ingot_allocator allocator = allocator_of(options.memory);
     std::vector<ingot_group_binding> groups;
     for (const auto& [name, group] : options.groups) groups.push_back({name.c_str(), group.handle()});
-    const ingot_context_options given{sizeof(ingot_context_options), options.threads,
-                                      options.memory == nullptr ? nullptr : &allocator, groups.data(),
-                                      groups.size()};
+    const ingot_context_options given{
+        sizeof(ingot_context_options),
+        options.threads,
+        options.memory == nullptr ? nullptr : &allocator,
+        groups.data(),
+        groups.size(),
+        options.checks_indices_at_once ? INGOT_CHECK_INDICES_SYNC : INGOT_CHECK_INDICES_LATER,
+        options.uses_cuda_graphs ? 0 : 1};
     ingot_context* context = nullptr;
     detail::check(ingot_context_create_with(engine_.handle(), &given, &context));
     handle_.reset(context);

@@ -216,6 +216,13 @@ typedef struct ingot_allocator {
   void (*release)(void* user, void* memory, size_t bytes);
   void* user;
 } ingot_allocator;
+/* When an index out of range that a kernel on a GPU meets is told (INGOT-U310). LATER: by the next call, or
+ * ingot_context_synchronize. SYNC: by the call itself, which waits until its work is done. A call whose
+ * stream the caller is capturing does not run, and tells nothing. */
+typedef enum ingot_check_indices {
+  INGOT_CHECK_INDICES_LATER = 0,
+  INGOT_CHECK_INDICES_SYNC = 1
+} ingot_check_indices;
 typedef struct ingot_context_options {
   size_t struct_size;
   /* Threads of this context's runs, the calling one included; the context then owns the others, so that
@@ -231,6 +238,9 @@ typedef struct ingot_context_options {
    * INGOT_RANK, INGOT_WORLD_SIZE, INGOT_ADDRESS and INGOT_GROUP_DEADLINE (milliseconds) describe. */
   const ingot_group_binding* groups;
   size_t group_count;
+  int32_t check_indices; /* ingot_check_indices; on the host the call itself always tells */
+  /* Not 0: work for a GPU is enqueued kernel by kernel, and never becomes a CUDA graph. */
+  int32_t without_cuda_graphs;
 } ingot_context_options;
 /* `options` may be NULL. The context keeps the engine alive: the handle may be freed first. */
 INGOT_API ingot_status* ingot_context_create_with(ingot_engine* engine, const ingot_context_options* options,

@@ -36,7 +36,7 @@ Session load(const std::filesystem::path& path, int verify, int trust, int memor
                                    .cpu = or_null(cpu)};
   ingot_engine* engine = nullptr;
   check(ingot_engine_load(path.c_str(), &options, &engine));
-  return Session(EngineHandle(engine), threads);
+  return Session(EngineHandle(engine), {.threads = threads});
 }
 
 void release_object(void* object) {
@@ -65,7 +65,7 @@ Session load_memory(nb::handle array, int verify, int trust, int threads,
   array.inc_ref();
   check(ingot_engine_load_memory(view.tensor.data, view.tensor.shape[0], &release_object, array.ptr(),
                                  &options, &engine));
-  return Session(EngineHandle(engine), threads);
+  return Session(EngineHandle(engine), {.threads = threads});
 }
 
 using PortGetter = ingot_status* (*)(const ingot_engine*, size_t, ingot_port*);
@@ -292,6 +292,8 @@ void bind_engine(nb::module_& module) {
       .def("weight_names", &weight_names)
       .def("metadata", &metadata)
       .def("threads", &Session::threads)
+      .def("set_running", &Session::set_running, nb::arg("check_indices"), nb::arg("uses_graphs"))
+      .def("run_like", &Session::run_like, nb::arg("other"))
       .def("refit", &refit, nb::arg("weights"), nb::arg("partial") = false, nb::arg("keep") = false,
            nb::arg("rank") = "")
       .def("refit_from_files", &refit_from_files, nb::arg("files"), nb::arg("partial"), nb::arg("rank") = "")

@@ -8,7 +8,8 @@
 #include "gil.h"
 
 namespace ingot::python {
-Session::Session(EngineHandle engine, int threads) : engine_(std::move(engine)), threads_(threads) {
+Session::Session(EngineHandle engine, const Running& running)
+    : engine_(std::move(engine)), running_(running) {
   for (size_t k = 0; k < ingot_engine_state_count(engine_.get()); ++k) {
     has_own_state_ |= ingot_engine_state_input(engine_.get(), k) < 0;
   }
@@ -40,10 +41,12 @@ ContextHandle Session::acquire() {
   std::vector<ingot_group_binding> groups;
   for (const auto& [name, group] : *bound) groups.push_back({name.c_str(), group.get()});
   const ingot_context_options options{.struct_size = sizeof(options),
-                                      .threads = threads_,
+                                      .threads = running_.threads,
                                       .allocator = nullptr,
                                       .groups = groups.data(),
-                                      .group_count = groups.size()};
+                                      .group_count = groups.size(),
+                                      .check_indices = running_.check_indices,
+                                      .without_cuda_graphs = running_.uses_graphs ? 0 : 1};
   ingot_status* status = nullptr;
   {
     const ReleasedGil no_gil;  // may wait for other ranks
@@ -146,6 +149,11 @@ int Session::threads() {
   return ingot_context_threads(Borrowed(*this).get());
 }
 
+void Session::set_running(int32_t check_indices, bool uses_graphs) {
+  running_.check_indices = check_indices;
+  running_.uses_graphs = uses_graphs;
+}
+
 void Session::reset_states() {
   const auto turn = take_turn();
   check(ingot_context_reset_states(Borrowed(*this).get()));
@@ -225,7 +233,7 @@ Session Session::copy() {
 Session Session::copy_weights() {
   ingot_engine* engine = nullptr;
   check(ingot_engine_copy(engine_.get(), &engine));
-  return Session(EngineHandle(engine), threads_);
+  return Session(EngineHandle(engine), running_);
 }
 
 Session Session::copy_to(int gpu) {
@@ -242,7 +250,7 @@ Session Session::copy_to(int gpu) {
 }
 
 Session Session::with_states(ingot_engine* engine) {
-  Session twin{EngineHandle(engine), threads_};
+  Session twin{EngineHandle(engine), running_};
   twin.groups_ = groups_;
   if (!has_own_state_) return twin;
   {

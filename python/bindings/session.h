@@ -38,6 +38,13 @@ struct ContextHandle {
   ingot_context* get() const { return context.get(); }
 };
 
+// How contexts run.
+struct Running {
+  int threads = 0;  // of each context, the caller included; 0: those of the process. Not negative.
+  int32_t check_indices = INGOT_CHECK_INDICES_LATER;
+  bool uses_graphs = true;  // of CUDA
+};
+
 // An input of an engine.
 struct SessionInput {
   std::string name;         // as errors call it: "input 'x'"
@@ -48,8 +55,7 @@ struct SessionInput {
 // one context, which callers take in turn.
 class Session {
  public:
-  // `threads`: of each context, the caller included; 0: those of the process. Not negative.
-  explicit Session(EngineHandle engine, int threads = 0);
+  explicit Session(EngineHandle engine, const Running& running = {});
 
   // Valid while the GIL is held.
   ingot_engine* engine() const { return engine_.get(); }
@@ -73,6 +79,9 @@ class Session {
 
   ingot_memory memory();
   int threads();
+  // For contexts that are made from now on: before the first call.
+  void set_running(int32_t check_indices, bool uses_graphs);
+  void run_like(const Session& other) { running_ = other.running_; }
   void reset_states();
   // Starts or stops timing each step of later runs; `profile` then returns JSON. For one thread at a time.
   void set_profiling(bool on);
@@ -116,7 +125,7 @@ class Session {
   static void observe(void* observer, size_t step, const char* name, const ingot_tensor* value);
 
   std::shared_ptr<ingot_engine> engine_;
-  int threads_;
+  Running running_;
   int64_t refits_ = 0;  // guarded by the GIL, as is `engine_`
   std::shared_ptr<const BoundGroups> groups_ = std::make_shared<const BoundGroups>();
   std::unique_ptr<Observer> observer_;  // null: nobody looks

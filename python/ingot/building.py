@@ -103,7 +103,7 @@ def _build(
     for row in parsed["slow"]:
         slowness = Slowness(row["reason"], row["own_ns"], row["peer_ns"])
         _log.warning("%s (%s) is %s", row["op"], row["node"], slowness)
-    return Engine(engine)
+    return Engine(settings.apply_to(engine))
 
 
 def _profiles(inputs: Sequence[Any] | None, kwarg_inputs: Mapping[str, Any] | None) -> list[str]:

@@ -13,6 +13,7 @@ from typing import Any
 
 from ingot import _core, calling, gpus, ranks
 from ingot.errors import UserError, quoted, require
+from ingot.kinds import CHECK_INDICES
 from ingot.paths import path_text
 from ingot.refitting import refit_core
 from ingot.slots import array_of, filled, signature_of
@@ -78,6 +79,8 @@ class Engine:
         device: Any = None,
         rank: int | Mapping[str, int] | None = None,
         cpu: str = "",
+        check_indices: str = "later",
+        cuda_graphs: bool = True,
     ) -> Engine:
         """Opens an engine file.
 
@@ -99,6 +102,8 @@ class Engine:
         torch's process groups, or of INGOT_RANK.
         cpu: of an engine that was built for several processors, which of these levels is used; by default the best that this machine
         has, which `target` names.
+        check_indices: "sync": a call on a GPU waits until it is done, and tells an index out of range itself; "later": the next call
+        does. cuda_graphs: calls on a GPU become CUDA graphs; False: each enqueues its kernels one by one.
         UserError names the damaged section, or what this machine lacks.
         """
         open_core = functools.partial(
@@ -108,7 +113,18 @@ class Engine:
             choice("trust", trust, _TRUST),
             choice("memory", memory, MEMORY),
         )
-        return _opened(open_core, threads, weights, trusted_keys, weight_budget, device, rank, cpu)
+        return _opened(
+            open_core,
+            threads,
+            weights,
+            trusted_keys,
+            weight_budget,
+            device,
+            rank,
+            cpu,
+            check_indices,
+            cuda_graphs,
+        )
 
     @staticmethod
     def from_bytes(
@@ -122,6 +138,8 @@ class Engine:
         device: Any = None,
         rank: int | Mapping[str, int] | None = None,
         cpu: str = "",
+        check_indices: str = "later",
+        cuda_graphs: bool = True,
     ) -> Engine:
         """Opens an engine from the content of its file: bytes, a bytearray, a memoryview or an array of u8.
 
@@ -134,7 +152,18 @@ class Engine:
             choice("verify", verify, _VERIFY),
             choice("trust", trust, _TRUST),
         )
-        return _opened(open_core, threads, weights, trusted_keys, weight_budget, device, rank, cpu)
+        return _opened(
+            open_core,
+            threads,
+            weights,
+            trusted_keys,
+            weight_budget,
+            device,
+            rank,
+            cpu,
+            check_indices,
+            cuda_graphs,
+        )
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Engine:
         """An engine with its own weights and states, sharing memory until they change."""
@@ -269,8 +298,11 @@ def _opened(
     device: Any,
     rank: int | Mapping[str, int] | None,
     cpu: str,
+    check_indices: str,
+    cuda_graphs: bool,
 ) -> Engine:
     """What `load` and `from_bytes` share, while other ranks wait."""
+    running = running_of(check_indices, cuda_graphs)
     with ranks.at_work():
         core = open_core(
             _thread_count(threads),
@@ -281,6 +313,7 @@ def _opened(
             ranks.rank_text(rank),
             _text("cpu", cpu),
         )
+        core.set_running(*running)
         return _with_weights(core, weights, rank)
 
 
@@ -309,6 +342,12 @@ def _thread_count(threads: int) -> int:
             f"threads must be an integer from 0 to {_MOST_THREADS}, not {threads!r}", code="INGOT-U002"
         )
     return threads
+
+
+def running_of(check_indices: str, cuda_graphs: bool) -> tuple[int, bool]:
+    """The arguments of `_core.Engine.set_running`."""
+    require(cuda_graphs, bool, "cuda_graphs must be a bool")
+    return choice("check_indices", check_indices, CHECK_INDICES), cuda_graphs
 
 
 def choice(name: str, value: str, values: Mapping[str, int]) -> int:

@@ -47,3 +47,6 @@ class OutputRole(IntEnum):
     USER = 0
     BUFFER_MUTATION = 1
     INPUT_MUTATION = 2
+
+
+CHECK_INDICES = {"later": 0, "sync": 1}  # ingot_check_indices

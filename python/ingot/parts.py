@@ -48,6 +48,7 @@ def build_runner(capture: Capture, inputs: Sequence[Input], settings: Settings, 
         session.current(),
         settings.custom_engine_cache,
     )
+    settings.apply_to(engine)
     signature = signature_of(engine)
     users = [position for position, given in enumerate(inputs) if given.kind == InputRole.USER]
     tensors = [users[position] for position in tensor_positions(signature.inputs)]

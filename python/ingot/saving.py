@@ -15,7 +15,7 @@ from typing import Any
 import torch
 
 from ingot import _core, compat, run_op
-from ingot.engine import MEMORY, Engine, choice
+from ingot.engine import MEMORY, Engine, choice, running_of
 from ingot.errors import UnsupportedError, UserError, kind_of, quoted
 from ingot.file_kinds import FileKind, file_kind
 from ingot.inputs import shape_tree
@@ -28,6 +28,7 @@ from ingot.pytrees import with_tuples
 from ingot.running import PartEngine
 from ingot.scripting import Scripted, as_script, scripted
 from ingot.slots import signature_of, tensor_positions
+from ingot.whole_files import write_whole
 
 _FORMATS = ("exported_program", "torchscript", "engine")
 
@@ -73,10 +74,10 @@ def save(
     elif output_format == "torchscript":
         script = as_script(module, lambda: _program_bytes(module))
         with compat.without_own_deprecations():
-            _write_whole(path, lambda file: torch.jit.save(script, _Stream(file)))
+            write_whole(path, lambda stream: torch.jit.save(script, stream))
     else:
         write = _program_writer(module, state_dict)
-        _write_whole(path, lambda file: write(_Stream(file)))
+        write_whole(path, write)
 
 
 def save_script(module: CompiledModule, path: str | os.PathLike[str], extra_files: Any) -> None:
@@ -125,14 +126,22 @@ def _program_bytes(module: CompiledModule) -> bytes:
     return file.getvalue()
 
 
-def load(path: str | os.PathLike[str], memory: str = "map", weights: Any = None) -> Any:
+def load(
+    path: str | os.PathLike[str],
+    memory: str = "map",
+    weights: Any = None,
+    check_indices: str = "later",
+    cuda_graphs: bool = True,
+) -> Any:
     """Opens what `save` wrote: a CompiledModule, with its report and engines, or an Engine.
 
     A .pt2 or TorchScript file, also one that `save` wrote as TorchScript, is opened by torch, and is what torch returns.
     memory: as for `Engine.load`; torch always reads a copy of a .pt2.
     weights: as for `Engine.load`, for what was compiled with `strip_engine_weights` or `weights_file`.
+    check_indices, cuda_graphs: as for `Engine.load`; what torch itself opens has the defaults.
     """
     choice("memory", memory, MEMORY)
+    running = running_of(check_indices, cuda_graphs)
     path = path_text(path)
     try:
         kind = file_kind(path)
@@ -143,7 +152,9 @@ def load(path: str | os.PathLike[str], memory: str = "map", weights: Any = None)
             advice="check the path and its permissions",
         ) from None
     if kind in (FileKind.ENGINE, FileKind.OTHER):  # whose error says what is wrong with it
-        return Engine.load(path, memory=memory, weights=weights)
+        return Engine.load(
+            path, memory=memory, weights=weights, check_indices=check_indices, cuda_graphs=cuda_graphs
+        )
     if kind not in (FileKind.SCRIPT, FileKind.PROGRAM):
         raise UserError(
             f"'{shown(path)}' is {kind.title}, and not what ingot.save writes",
@@ -151,7 +162,13 @@ def load(path: str | os.PathLike[str], memory: str = "map", weights: Any = None)
             advice=kind.advice,
         )
     with compat.without_own_deprecations(), open(path, "rb") as file:
-        return torch.jit.load(file) if kind is FileKind.SCRIPT else load_program(file, weights)
+        if kind is FileKind.SCRIPT:
+            return torch.jit.load(file)
+        module = load_program(file, weights)
+    if isinstance(module, CompiledModule):
+        for core in module.compiled.engines:
+            core.set_running(*running)
+    return module
 
 
 def pickled(module: CompiledModule) -> tuple:
@@ -189,36 +206,6 @@ def load_program(file: Any, weights: Any = None, gpu: int | None = None) -> Any:
     if weights is not None:
         module.refit(weights)
     return module
-
-
-class _Stream(io.RawIOBase):
-    """A file being written, in the form that torch accepts. torch writes archives sequentially, and rewinds at the end."""
-
-    def __init__(self, file: _core.FileWriter) -> None:
-        self._file = file
-
-    def writable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        return offset
-
-    def write(self, data: Any) -> int:
-        self._file.write(data)
-        return memoryview(data).nbytes
-
-
-def _write_whole(path: str, write: Callable[[Any], None]) -> None:
-    """Writes atomically; nothing half-written is left behind."""
-    file = _core.FileWriter(path)
-    try:
-        write(file)
-        file.finish()
-    finally:
-        file.drop()
 
 
 class _EngineCall(torch.nn.Module):

@@ -12,6 +12,7 @@ from typing import Any
 
 from ingot import _core
 from ingot.errors import Error, UserError, first_line, kind_of
+from ingot.kinds import CHECK_INDICES
 from ingot.peer_options import without_peer_options
 
 # Options of this package; all others are passed to the compiler (`ingot build --help` lists them).
@@ -25,6 +26,8 @@ _OWN = {
     "staged_first_level": "the optimization level of the engines that a staged build begins with",
     "staged_threads": "threads of the builds in the background, of the lowest priority",
     "fallback": '"unsupported": torch runs what engines cannot; "fastest": and partitions that it is measured to run faster',
+    "check_indices": 'on a GPU, an index out of range is told by the next call, "later", or by the call itself, which waits: "sync"',
+    "cuda_graphs": "calls of engines on a GPU become CUDA graphs; False: each enqueues its kernels one by one",
     "custom_engine_cache": "an object with save(key, bytes) and load(key), asked after memory and disk",
     "metadata": "strings by key that each engine stores, see Engine.metadata",
     "progress": "called as progress(phase, done, total, remaining_seconds); returning False cancels, and what it raises ends the build",
@@ -35,8 +38,15 @@ _CHOICES = {
     "staged": (False, True, "same_bits"),
     "staged_first_level": (0, 1, 2, 3, 4, 5),
     "fallback": ("unsupported", "fastest"),
+    "check_indices": tuple(CHECK_INDICES),
 }
-_TYPES = {"require_full_compilation": bool, "min_block_size": int, "check_speed": bool, "staged_threads": int}
+_TYPES = {
+    "cuda_graphs": bool,
+    "require_full_compilation": bool,
+    "min_block_size": int,
+    "check_speed": bool,
+    "staged_threads": int,
+}
 # Types of options whose values may be lists.
 _LISTS = ("entries", "patterns", "name:dims,...", "dtypes", "levels")
 
@@ -53,6 +63,8 @@ class Settings:
     staged_threads: int = 1
     fallback: str = "unsupported"
     check_weights: str = "fast"
+    check_indices: str = "later"
+    cuda_graphs: bool = True
     torch_executed_ops: tuple[str, ...] = ()
     progress: Callable[[str, int, int, float], Any] | None = None
     one_engine: bool = False  # of the whole program, which takes and returns numbers itself
@@ -74,6 +86,11 @@ class Settings:
             return None
         wanted = int(self.compiler.get("optimization_level", "5"))
         return min(wanted, max(self.staged_first_level, 3) if self.measures else self.staged_first_level)
+
+    def apply_to(self, engine: _core.Engine) -> _core.Engine:
+        """The engine, which was just built: its calls run as the options say."""
+        engine.set_running(CHECK_INDICES[self.check_indices], self.cuda_graphs)
+        return engine
 
     def add_profiles(self, texts: Sequence[str]) -> None:
         """Further sizes of inputs: "x:1..4x8"."""

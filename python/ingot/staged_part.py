@@ -59,6 +59,7 @@ class StagedPart:
         core, report = self.builder.build(
             options, proceed, dict(self.metadata), self.session, self.cache, quiet
         )
+        core.run_like(self.core)
         if ports_of(core) != ports_of(self.core):
             raise InternalError(
                 f"the engine of level {level} has other inputs, outputs or states", code="INGOT-I001"

@@ -100,7 +100,7 @@ struct CallSpan {
   void* stream = nullptr;      // of the caller, on devices that have streams; null: the queue's own
   bool moves = false;          // copies between the host and the device, and nothing else
   std::span<const Prefetch> prefetches = {};  // by `start`, and by `before`
-  bool one_by_one = false;                    // not as a graph: tools that watch see each call
+  bool one_by_one = false;                    // not as a graph
   // What this context's calls follow from: spans with equal words do the same on the same addresses. Empty:
   // unknown.
   std::span<const uint64_t> identity = {};

@@ -47,8 +47,9 @@ struct RunCommand {
   std::string cpu;                   // the engine's level that is used; empty: the best that runs here
   int gpu = -1;                      // that an engine for GPUs runs on; -1: the first, or that of its rank
   bool json = false;
-  int ranks = 0;         // processes to start; 0: this one alone
-  double deadline = 60;  // seconds that ranks wait for each other
+  bool without_graphs = false;  // of CUDA
+  int ranks = 0;                // processes to start; 0: this one alone
+  double deadline = 60;         // seconds that ranks wait for each other
 };
 struct GenerateCommand {
   RunCommand run;   // how the engine is opened; its seed is that of random choices

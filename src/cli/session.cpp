@@ -65,7 +65,7 @@ EngineHandle open_engine(const RunCommand& command) {
   return engine;
 }
 
-Session::Session(EngineHandle engine) : engine_(std::move(engine)) {
+Session::Session(EngineHandle engine, bool without_graphs) : engine_(std::move(engine)) {
   for (size_t i = 0; i < ingot_engine_input_count(engine_.get()); ++i) {
     ingot_port port{};
     port.struct_size = sizeof(port);
@@ -74,13 +74,16 @@ Session::Session(EngineHandle engine) : engine_(std::move(engine)) {
   }
   inputs_.resize(ports_.size());
   ingot_context* context = nullptr;
-  check(ingot_context_create(engine_.get(), &context));
+  const ingot_context_options options{.struct_size = sizeof(options),
+                                      .without_cuda_graphs = without_graphs ? 1 : 0};
+  check(ingot_context_create_with(engine_.get(), &options, &context));
   context_.reset(context);
 }
 
 Session::Session(const RunCommand& command) : Session(open_engine(command), command) {}
 
-Session::Session(EngineHandle engine, const RunCommand& command) : Session(std::move(engine)) {
+Session::Session(EngineHandle engine, const RunCommand& command)
+    : Session(std::move(engine), command.without_graphs) {
   if (!command.output.empty()) {
     check_array_path(command.output, ingot_engine_output_count(engine_.get()));
     check_output_path(command.output);

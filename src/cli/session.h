@@ -41,7 +41,7 @@ class Session {
   bool is_on_device() const;    // the engine runs on a GPU
 
  private:
-  explicit Session(EngineHandle engine);  // without inputs
+  explicit Session(EngineHandle engine, bool without_graphs = false);  // without inputs
   size_t find_port(const std::string& name, const std::string& origin) const;
   void take_input(Array array, const std::string& origin);
   void read_inputs(const RunCommand& command);

@@ -92,6 +92,8 @@ void add_load_options(CLI::App& app, RunCommand& command) {
                  "the level that is used, of an engine with several: x86-64-v3 ... (default: the best that "
                  "this machine has)")
       ->type_name("LEVEL");
+  app.add_flag("--no-cuda-graphs", command.without_graphs,
+               "enqueue the kernels of an engine for GPUs one by one in each run");
   app.add_flag("--json", command.json, "print JSON");
 }
 

@@ -57,6 +57,8 @@ Context::Context(std::shared_ptr<Engine> engine, const ContextOptions& options)
   state_->counters = engine_->counters().claim();
   if (options.threads > 0) state_->pool = engine_->host().make_pool(options.threads);
   state_->allocator = options.allocator;
+  state_->checks_at_once = options.checks_at_once;
+  state_->uses_graphs = options.uses_graphs;
   state_->groups = bind_groups(engine_->data(), options.groups);
   state_->has_unopened_groups =
       !state_->groups.groups.empty() && has_device_collectives(engine_->data().main);

@@ -37,6 +37,9 @@ struct ContextOptions {
   std::optional<MemoryAllocator>
       allocator;  // for all memory whose size follows from the engine's; null: the system
   std::vector<BoundGroups::Bound> groups;  // see bind_groups
+  // Of devices: a run waits until its work is done, so that it tells its own failure; and whether queues
+  // capture what they do.
+  bool checks_at_once = false, uses_graphs = true;
 };
 
 class Context {
@@ -109,6 +112,7 @@ class Context {
   std::byte* place_weight_ring(const WeightSet& weights);
   void finish(const std::shared_ptr<const WeightSet>& weights, bool may_return_early);
   void abandon() const noexcept;
+  uint64_t recorded_spans() const;
   void open_groups();
   void publish_memory() const;
   void keep_recorded(const std::shared_ptr<const WeightSet>& weights);

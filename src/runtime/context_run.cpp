@@ -157,6 +157,7 @@ void Context::run(std::span<const Argument> given, const OutputAllocator& alloca
       .profile = state_->profile.get(),
       .observer = state_->observer,
       .limits = limits.deadline_ns != 0 || limits.cancel != nullptr ? &limits : nullptr,
+      .uses_graphs = state_->uses_graphs,
       .names_ranges = engine_->host().names_ranges() && !engine_->data().devices.empty(),
       .groups = &state_->groups};
   if (state_->profile != nullptr) [[unlikely]]
@@ -209,9 +210,10 @@ std::byte* Context::place_weight_ring(const WeightSet& weights) {
 // Weights that only this context still holds would take memory until it is.
 void Context::finish(const std::shared_ptr<const WeightSet>& weights, bool may_return_early) {
   auto& in_use = state_->in_use;
+  const bool checks_now = state_->checks_at_once && recorded_spans() == state_->recorded;
   const bool holds_old =
       std::ranges::any_of(in_use, [&](const auto& each) { return each != weights && each.use_count() == 1; });
-  if (!may_return_early || state_->reads_host || state_->updates.pending() || holds_old) {
+  if (!may_return_early || checks_now || state_->reads_host || state_->updates.pending() || holds_old) {
     synchronize();
     in_use.clear();
   }
@@ -224,8 +226,7 @@ void Context::finish(const std::shared_ptr<const WeightSet>& weights, bool may_r
 
 // What a caller has recorded, in a CUDA graph, uses the memory of this run whenever it is repeated.
 void Context::keep_recorded(const std::shared_ptr<const WeightSet>& weights) {
-  uint64_t recorded = 0;
-  for (const auto& queue : state_->queues) recorded += queue->recorded();
+  const uint64_t recorded = recorded_spans();
   if (recorded == state_->recorded) [[likely]]
     return;
   state_->recorded = recorded;
@@ -235,6 +236,12 @@ void Context::keep_recorded(const std::shared_ptr<const WeightSet>& weights) {
   }
   if (std::ranges::find(state_->recorded_weights, weights) == state_->recorded_weights.end())
     state_->recorded_weights.push_back(weights);
+}
+
+uint64_t Context::recorded_spans() const {
+  uint64_t recorded = 0;
+  for (const auto& queue : state_->queues) recorded += queue->recorded();
+  return recorded;
 }
 
 // The first failure is the one that is reported.

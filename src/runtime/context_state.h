@@ -37,12 +37,13 @@ struct ContextState {
   GrowingBlock weight_ring;     // on the device
   // Weights that work enqueued on devices reads, those of the last run last; and what callers have recorded.
   std::vector<std::shared_ptr<const WeightSet>> in_use, recorded_weights;
-  uint64_t recorded = 0;                       // spans of all queues
-  std::vector<std::unique_ptr<Queue>> queues;  // one per backend of the engine
-  bool reads_host = false;                     // devices may read the caller's host memory
-  std::unique_ptr<StepProfile> profile;        // null: nothing is timed
-  const StepObserver* observer = nullptr;      // null: nobody looks
-  bool has_many_shapes = false;                // and the log has been told
+  uint64_t recorded = 0;                            // spans of all queues
+  std::vector<std::unique_ptr<Queue>> queues;       // one per backend of the engine
+  bool reads_host = false;                          // devices may read the caller's host memory
+  bool checks_at_once = false, uses_graphs = true;  // ContextOptions
+  std::unique_ptr<StepProfile> profile;             // null: nothing is timed
+  const StepObserver* observer = nullptr;           // null: nobody looks
+  bool has_many_shapes = false;                     // and the log has been told
   BoundGroups groups;
   bool has_unopened_groups = false;     // on a device
   bool has_unpublished_memory = false;  // since something was planned or bound

@@ -206,7 +206,7 @@ CallSpan ProgramRun::calls_of(const ExecutableSpan& span) {
           .stream = resources_.stream,
           .moves = span.moves,
           .prefetches = prefetches_of(span),
-          .one_by_one = resources_.names_ranges,
+          .one_by_one = resources_.names_ranges || !resources_.uses_graphs,
           .identity = frame_.identity};
 }
 

@@ -42,6 +42,7 @@ struct RunResources {
   StepProfile* profile = nullptr;          // of the main program; null: nothing is timed
   const StepObserver* observer = nullptr;  // of the main program's values; null: nobody looks
   const RunLimits* limits = nullptr;       // checked before each step; null: no limits
+  bool uses_graphs = true;                 // queues may capture what they do
   bool names_ranges = false;               // of steps, for tools that watch devices
   const BoundGroups* groups = nullptr;     // of ranks; null: none
 };

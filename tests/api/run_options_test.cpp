@@ -197,6 +197,8 @@ TEST_F(ContextOptionsTest, AreChecked) {
   EXPECT_EQ(create({.struct_size = sizeof(ingot_context_options), .threads = -1}), "INGOT-U002");
   EXPECT_EQ(create({.struct_size = sizeof(ingot_context_options), .threads = 1025}), "INGOT-U002");
   EXPECT_EQ(create({.struct_size = 4}), "INGOT-U013");
+  for (const int32_t unknown : {-1, 2})
+    EXPECT_EQ(create({.struct_size = sizeof(ingot_context_options), .check_indices = unknown}), "INGOT-U002");
   const ingot_allocator none{};
   EXPECT_EQ(create({.struct_size = sizeof(ingot_context_options), .allocator = &none}), "INGOT-U012");
 }

@@ -70,6 +70,8 @@ _BAD_OWN = {
     "staged_first_level": ["2", 6, True, None],
     "staged_threads": ["2", 0, True, None],
     "fallback": ["slowest", True, None],
+    "check_indices": ["never", True, None, 1],
+    "cuda_graphs": ["yes", 0, None],
     "require_full_compilation": ["yes", 1, None],
     "min_block_size": ["3", 0, -1, 2.0, True, None],
     "torch_executed_ops": [

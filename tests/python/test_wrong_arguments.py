@@ -69,6 +69,13 @@ _CALLS: dict[str, tuple[Callable[[_Compiled, Any], Any], Callable[[Any], bool]]]
     "Engine.load keys": (_load_with("trusted_keys"), lambda value: value == "" or _is_name(value)),
     "Engine.load cpu": (_load_with("cpu"), lambda value: isinstance(value, str)),
     "Engine.load budget": (_load_with("weight_budget"), lambda value: isinstance(value, str)),
+    "Engine.load check_indices": (_load_with("check_indices"), _never),
+    "Engine.load cuda_graphs": (_load_with("cuda_graphs"), lambda value: isinstance(value, bool)),
+    "load check_indices": (lambda on, value: ingot.load(on.file, check_indices=value), _never),
+    "load cuda_graphs": (
+        lambda on, value: ingot.load(on.file, cuda_graphs=value),
+        lambda value: isinstance(value, bool),
+    ),
     "load_cross_compiled": (lambda on, value: ingot.load_cross_compiled_exported_program(value), _never),
     "build": (lambda on, value: ingot.build(value), _never),
     "onnx folder": (lambda on, value: ingot.onnx.compile(b"x", folder=value), _never),

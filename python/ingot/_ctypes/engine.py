@@ -54,6 +54,7 @@ class Engine:
     def __init__(self, handle: _Engine, threads: int) -> None:
         self._handle = handle
         self._threads = threads
+        self._check_indices, self._uses_graphs = 0, True
         self._idle: list[_Context] = []
         self._groups: dict[str, Group] = {}
         self._turn, self._turn_forks = threading.Lock(), _forks
@@ -124,6 +125,7 @@ class Engine:
 
     def _with_states(self, handle: _Engine) -> Engine:
         twin = Engine(handle, self._threads)
+        twin.set_running(self._check_indices, self._uses_graphs)
         twin._groups = self._groups
         if self._has_own_state:
             with self._context() as context, twin._context() as own:
@@ -191,7 +193,12 @@ class Engine:
     def _new_context(self) -> _Context:
         groups = self._groups  # another thread may bind others meanwhile
         bindings = bindings_of(groups)
-        options = ContextOptions(threads=self._threads, group_count=len(bindings))
+        options = ContextOptions(
+            threads=self._threads,
+            group_count=len(bindings),
+            check_indices=self._check_indices,
+            without_cuda_graphs=int(not self._uses_graphs),
+        )
         options.groups = (GroupBinding * len(bindings))(*bindings)
         context = _Context.made(lib.context_create_with, self._handle, byref(options))
         context.groups = groups
@@ -227,6 +234,14 @@ class Engine:
         if self._turn_forks != _forks:  # its holder may be a thread that does not exist here
             self._turn, self._turn_forks = threading.Lock(), _forks
         return self._turn
+
+    def set_running(self, check_indices: int, uses_graphs: bool) -> None:
+        """For contexts that are made from now on: before the first call."""
+        self._check_indices, self._uses_graphs = check_indices, uses_graphs
+
+    def run_like(self, other: Engine) -> None:
+        self._threads = other._threads
+        self.set_running(other._check_indices, other._uses_graphs)
 
     def threads(self) -> int:
         with self._take_turn(), self._context() as context:

@@ -102,6 +102,8 @@ class ContextOptions(Sized):
         ("allocator", c_void_p),
         ("groups", POINTER(GroupBinding)),
         ("group_count", c_size_t),
+        ("check_indices", c_int32),
+        ("without_cuda_graphs", c_int32),
     )
 
 

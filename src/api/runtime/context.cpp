@@ -43,7 +43,12 @@ ContextOptions read_context_options(const ingot_context_options* given, const En
   const auto options = api::read_struct(given, kFirstContextOptions, "ingot_context_options");
   api::require_range(options.threads, api::kMostThreads, "the number of threads");
   if (options.group_count > 0) api::require(options.groups, "groups");
-  ContextOptions result{.threads = options.threads, .allocator = {}, .groups = {}};
+  api::require_range(options.check_indices, INGOT_CHECK_INDICES_SYNC, "check_indices");
+  ContextOptions result{.threads = options.threads,
+                        .allocator = {},
+                        .groups = {},
+                        .checks_at_once = options.check_indices == INGOT_CHECK_INDICES_SYNC,
+                        .uses_graphs = options.without_cuda_graphs == 0};
   if (options.allocator != nullptr) {
     const ingot_allocator& allocator = *options.allocator;
     api::require(reinterpret_cast<const void*>(allocator.allocate), "allocator.allocate");

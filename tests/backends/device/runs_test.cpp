@@ -59,6 +59,38 @@ TEST_P(DeviceRuns, IndicesOutOfRangeAreToldByTheNextCall) {
   EXPECT_TRUE(same_bits(run(good, Where::kHost), expected.outputs[0]));
 }
 
+TEST_P(DeviceRuns, IndicesOutOfRangeAreToldByTheCallItselfWhereItIsAsked) {
+  const Graph graph = parsed(kTaken);
+  Context context(device_.build(graph, 0), {.checks_at_once = true});
+  const Tensor x = device_.copy_to_device(counted({9})), good = device_.copy_to_device(integers({1, 8})),
+               bad = device_.copy_to_device(integers({1, 9}));
+  const auto run = [&](const Tensor& indices) {
+    return call(device_, context, {x, indices}, Where::kDevice, Where::kDevice)[0];
+  };
+  const Tensor expected = evaluate(graph, std::vector{counted({9}), integers({1, 8})}, {}).outputs[0];
+  for (int round = 0; round < 3; ++round) {  // enqueued, captured, replayed
+    EXPECT_EQ(code_of_call([&] { run(bad); }), "INGOT-U310");
+    EXPECT_TRUE(same_bits(device_.copy_to_host(run(good)), expected)) << "without a wait";
+  }
+}
+
+TEST_P(DeviceRuns, NothingIsCapturedWhereGraphsAreNotWanted) {
+  const Graph graph = parsed(kChain);
+  const std::shared_ptr<Engine> engine = device_.build(graph, 0);
+  const Tensor x = device_.copy_to_device(counted({4, 8}));
+  const Tensor expected = evaluate(graph, std::vector{counted({4, 8})}, {}).outputs[0];
+  const auto run = [&](Context& context) {
+    for (int i = 0; i < 5; ++i)
+      EXPECT_TRUE(same_bits(call(device_, context, {x}, Where::kDevice, Where::kHost)[0], expected));
+  };
+  Context plain(engine, {.uses_graphs = false}), other(engine);
+  run(plain);
+  EXPECT_EQ(device_.executor.counts().graphs, 0);
+  EXPECT_EQ(device_.executor.counts().replays, 0);
+  run(other);
+  EXPECT_GE(device_.executor.counts().replays, 3);
+}
+
 TEST_P(DeviceRuns, RefitsDoNotDisturbRunsThatGoOn) {
   const std::string_view text =
       "graph g(%x: f32[B in 1..64, 6]) { %w = weight() {name=\"w\", shape=[8, 6]} : f32[8, 6] %u = "

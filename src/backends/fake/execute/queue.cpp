@@ -103,7 +103,7 @@ FakeQueue::Work FakeQueue::work_of(const CallSpan& span) {
     ++counts_.graphs;
     return std::make_shared<const Calls>(Calls{captured.calls(), captured.has_collectives()});
   };
-  if (const Work* graph = graphs_.find(list, capture)) {
+  if (const Work* graph = span.one_by_one ? nullptr : graphs_.find(list, capture)) {
     graphs_.name(span.identity);
     ++counts_.replays;
     return *graph;
