@@ -31,6 +31,7 @@ PRIVATE_NAMES = {
     "torch.export._trace._fakify_params_buffers": "models whose sizes follow from integers in buffers cannot be exported",
     "torch.export.exported_program._convert_guards_to_code": "programs have no guards to check",
     "torch._TorchCompileWrapper": "there are no reports of torch.compile",
+    "torch._dynamo.optimize": "ir='torch_compile' leaves Dynamo's settings as they are",
     "torch._dynamo.eval_frame.innermost_backend": "there are no reports of torch.compile",
     "torch._dynamo.utils.counters": "a model that torch runs without a graph has no reasons",
     "torch._dynamo.utils.graph_break_reasons": "reports of torch.compile have no graph breaks",
