@@ -24,7 +24,7 @@ import torch
 
 COMPATIBILITY = Path(__file__).resolve().parents[1] / "tests/compatibility"
 sys.path.insert(0, str(COMPATIBILITY))
-from golden_models import MODELS, RANKS, RANKS_FORMAT, SEVERAL_LEVELS, Golden, Ranked, make  # noqa: E402
+from golden_models import MODELS, MULTIPLES, RANKS, RANKS_FORMAT, SEVERAL_LEVELS, Golden, Ranked, make  # noqa: E402
 
 _AS_RANK = "--rank"
 
@@ -134,7 +134,7 @@ def write_all(given: Path) -> None:
     else:
         folder.mkdir(parents=True)
         write_ranks(folder)
-    for names in (MODELS, SEVERAL_LEVELS):
+    for names in (MODELS, SEVERAL_LEVELS, MULTIPLES):
         first = make(next(iter(names)))
         content = ingot.build(export(first), **first.options).to_bytes()
         form = int.from_bytes(content[8:12], "little")

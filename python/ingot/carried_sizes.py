@@ -14,6 +14,7 @@ from ingot import compat
 from ingot.capture import ANY_SIGN, DTYPES, Capture
 from ingot.integer_bounds import not_negative
 from ingot.kinds import InputRole, ValueKind
+from ingot.linear_sizes import LinearSize
 from ingot.partition import HOLDS_INTEGER, PartCall, asserts_number, is_number
 
 _CARRIES = "ingot_carries"  # of a node that is a carrier: the symbol
@@ -149,7 +150,7 @@ def _bound(module: GraphModule) -> set[str]:
         if isinstance(value, torch.Tensor)
     ]
     sizes = [size for shape in shapes for size in shape if isinstance(size, torch.SymInt)]
-    return {str(size.node.expr) for size in sizes if size.node.expr.is_Symbol}
+    return {linear.symbol for size in sizes if (linear := LinearSize.of(size.node.expr)) is not None}
 
 
 def _used(module: GraphModule) -> set[str]:

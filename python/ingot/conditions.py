@@ -19,6 +19,7 @@ from ingot.capture import LARGEST, Capture, Input
 from ingot.errors import UserError, kind_of
 from ingot.guards import compile_guard, names_in, python_text
 from ingot.kinds import InputRole
+from ingot.linear_sizes import LinearSize
 
 _VARYING = (torch.Tensor, torch.SymInt, torch.SymBool, torch.SymFloat)
 Sizes = dict[str, int]  # of the symbols
@@ -32,7 +33,15 @@ class _Argument:
     name: str
     dtype: torch.dtype
     texts: tuple[str, ...]
-    sizes: tuple[int | str | Callable[[Sizes], int], ...]
+    sizes: tuple[int | LinearSize | Callable[[Sizes], int], ...]
+
+    def linear(self, are_alone: bool) -> list[tuple[int, LinearSize]]:
+        """The dims that decide a symbol: those that are one, or the others."""
+        return [
+            (dim, size)
+            for dim, size in enumerate(self.sizes)
+            if isinstance(size, LinearSize) and size.is_alone == are_alone
+        ]
 
     def __str__(self) -> str:
         return f"{str(self.dtype).removeprefix('torch.')}[{','.join(self.texts)}]"
@@ -91,9 +100,10 @@ class Conditions:
             if isinstance(example, torch.Tensor):
                 argument = _argument(position, given.name or node.name, example)
                 arguments.append(argument)
-                for dim, size in enumerate(argument.sizes):
-                    if isinstance(size, str):
-                        places.setdefault(size, f"{argument.name}.shape[{dim}]")
+        for are_alone in (True, False):
+            for argument in arguments:
+                for dim, size in argument.linear(are_alone):
+                    places.setdefault(size.symbol, size.spelled(f"{argument.name}.shape[{dim}]"))
         return Conditions(arguments, capture.ranges, places, numbers, fixed)
 
     def add(self, engine: _core.Engine, names: Mapping[str, str]) -> None:
@@ -164,10 +174,16 @@ class Conditions:
         for each in self.arguments:
             self._bind_one(each, arguments[each.position], sizes)
         for each in self.arguments:
+            for dim, size in each.linear(are_alone=False):
+                actual = arguments[each.position].shape[dim]
+                if size.symbol not in sizes:
+                    sizes[size.symbol] = size.symbol_of(actual)
+                    self._check_range(each, dim, size, sizes[size.symbol], actual)
+        for each in self.arguments:
             for dim, (size, actual) in enumerate(
                 zip(each.sizes, arguments[each.position].shape, strict=True)
             ):
-                expected = size(sizes) if callable(size) else sizes[size] if isinstance(size, str) else size
+                expected = size if isinstance(size, int) else size(sizes)
                 if expected != actual:
                     raise each.refuse("INGOT-U303", dim, f"is {actual}, but the model expects {expected}")
         return sizes
@@ -183,20 +199,21 @@ class Conditions:
                 code="INGOT-U302",
                 advice="convert the tensor before the call",
             )
-        for dim, (symbol, actual) in enumerate(zip(each.sizes, tensor.shape, strict=True)):
-            if not isinstance(symbol, str):
-                continue
+        for dim, size in each.linear(are_alone=True):
+            symbol, actual = size.symbol, tensor.shape[dim]
             if sizes.setdefault(symbol, actual) != actual:
                 cause = f"is {actual}, but {self.places[symbol]} is {sizes[symbol]}: both are {symbol}"
                 raise each.refuse("INGOT-U304", dim, cause)
-            low, high = self.ranges.get(symbol, (0, LARGEST))
-            if not low <= actual <= high:
-                span = f"at least {low}" if high == LARGEST else f"{low}..{high}"
-                raise each.refuse(
-                    "INGOT-U305",
-                    dim,
-                    f"is {actual}, outside of the range {span} that the module was built for",
-                )
+            self._check_range(each, dim, size, actual, actual)
+
+    def _check_range(self, each: _Argument, dim: int, size: LinearSize, value: int, actual: int) -> None:
+        low, high = self.ranges.get(size.symbol, (0, LARGEST))
+        if low <= value <= high:
+            return
+        low, high = size.size_of(low), high if high == LARGEST else size.size_of(high)
+        span = f"at least {low}" if high == LARGEST else f"{low}..{high}"
+        cause = f"is {actual}, outside of the range {span} that the module was built for"
+        raise each.refuse("INGOT-U305", dim, cause)
 
     def _refusal(self, condition: _Condition, sizes: Sizes) -> UserError:
         here = ", ".join(f"{self.places[symbol]} is {sizes[symbol]}" for symbol in condition.symbols)
@@ -215,12 +232,10 @@ def _argument(position: int, name: str, example: torch.Tensor) -> _Argument:
     )
 
 
-def _size(size: int | torch.SymInt) -> int | str | Callable[[Sizes], int]:
+def _size(size: int | torch.SymInt) -> int | LinearSize | Callable[[Sizes], int]:
     if isinstance(size, int):
         return size
-    if size.node.expr.is_Symbol:
-        return str(size.node.expr)
-    return compile_guard(python_text(size.node.expr))
+    return LinearSize.of(size.node.expr) or compile_guard(python_text(size.node.expr))
 
 
 def _condition(row: Mapping[str, str], places: Mapping[str, str]) -> _Condition | None:

@@ -26,6 +26,7 @@ from torch.utils import _pytree
 from ingot import _core, compat, ranks
 from ingot.capture import DTYPES, LARGEST, TORCH_DTYPES
 from ingot.errors import UserError
+from ingot.linear_sizes import LinearSize
 
 # The output of engines without results: torch cannot read files with nodes that have none.
 _NOTHING = [DTYPES[torch.float32], ["0"]]
@@ -103,10 +104,14 @@ def _run_fake(inputs: list[torch.Tensor], engine: torch.Tensor, meta: str) -> li
         name: ranks.size_of_rank(table["groups"], table["groups"].values(), table["sizes"])
         for name, table in known.get("ranks", {}).items()
     }
-    for tensor, dims in zip(inputs, known["inputs"], strict=True):
-        for size, dim in zip(tensor.shape, dims, strict=True):
-            if dim.isidentifier():
-                sizes.setdefault(dim, size)
+    given = [
+        (size, linear)
+        for tensor, dims in zip(inputs, known["inputs"], strict=True)
+        for size, dim in zip(tensor.shape, dims, strict=True)
+        if (linear := LinearSize.parse(dim)) is not None
+    ]
+    for size, linear in sorted(given, key=lambda pair: not pair[1].is_alone):
+        sizes.setdefault(linear.symbol, linear.symbol_of(size))
     found = known.get("found", {})
     for dim, (low, high) in found.items():
         if low >= 0:

@@ -5,11 +5,14 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "engine/program.h"
 #include "ops/model_source.h"
 #include "ops/ops.h"
 #include "support/error.h"
+#include "types/checked_arithmetic.h"
+#include "types/linear_dim.h"
 
 namespace ingot::core {
 namespace {
@@ -32,7 +35,26 @@ void check_rank(const TensorArgument& input, const DimProfile& profile) {
                                             to_string(input.type), given));
 }
 
-void apply(SymbolTable& symbols, const TensorArgument& input, const DimProfile& profile, size_t axis) {
+// The symbol that decides the dim's size. Others follow from the dims that their symbols are.
+std::optional<LinearDim> deciding(const Dim& dim, std::span<const TensorArgument> arguments) {
+  const auto linear = linear_dim(dim);
+  if (!linear || dim.is_symbol()) return linear;
+  const Dim symbol = Dim::symbol(linear->symbol);
+  const bool is_a_dim = std::ranges::any_of(arguments, [&](const TensorArgument& argument) {
+    return std::ranges::find(argument.type.shape, symbol) != argument.type.shape.end();
+  });
+  return is_a_dim ? std::nullopt : linear;
+}
+
+DimRange sizes_of(const LinearDim& dim, const DimRange& range) {
+  return {dim.size_of(range.min), range.max == INT64_MAX ? INT64_MAX : dim.size_of(range.max)};
+}
+DimRange symbols_of(const LinearDim& dim, int64_t low, int64_t high) {
+  return {dim.symbol_of(checked_add(low, dim.factor - 1)), high == INT64_MAX ? high : dim.symbol_of(high)};
+}
+
+void apply(SymbolTable& symbols, const TensorArgument& input, std::span<const TensorArgument> arguments,
+           const DimProfile& profile, size_t axis) {
   const Dim& dim = input.type.shape[axis];
   const int64_t low = profile.min[axis], high = profile.max[axis];
   if (low > high) {
@@ -43,9 +65,9 @@ void apply(SymbolTable& symbols, const TensorArgument& input, const DimProfile& 
     throw UserError("INGOT-U011", fmt::format("dim {} of input \"{}\": the typical size {} is not in {}..{}",
                                               axis, input.name, profile.typical[axis], low, high));
   }
-  if (dim.is_symbol()) {
-    SymbolInfo& symbol = symbols[dim.symbol_name()];
-    const DimRange known = symbol.range;
+  if (const auto linear = deciding(dim, arguments)) {
+    SymbolInfo& symbol = symbols[linear->symbol];
+    const DimRange known = sizes_of(*linear, symbol.range);
     if (low < known.min || high > known.max) {
       throw UserError("INGOT-U011",
                       fmt::format("dim {} of input \"{}\" was exported for {}..{}, but {}..{} was requested",
@@ -53,8 +75,13 @@ void apply(SymbolTable& symbols, const TensorArgument& input, const DimProfile& 
                       low == 0 ? "let the range begin at 1: models are traced with tensors that have elements"
                                : "export the model with a wider range for this dim");
     }
-    symbol.range = {low, high};
-    symbol.typical = profile.typical[axis];
+    symbol.range = symbols_of(*linear, low, high);
+    symbol.typical = linear->symbol_of(profile.typical[axis]);
+    if (symbol.range.min > symbol.range.max) {
+      throw UserError("INGOT-U011",
+                      fmt::format("dim {} of input \"{}\" is {} in the model, which no size in {}..{} is",
+                                  axis, input.name, dim.to_string(), low, high));
+    }
   } else if (dim.is_constant() && (low != *dim.constant() || high != *dim.constant())) {
     throw UserError(
         "INGOT-U011",
@@ -90,7 +117,8 @@ void apply_profiles(SymbolTable& symbols, std::span<const TensorArgument> argume
   for (const DimProfile& profile : profiles) {
     const TensorArgument& argument = find_argument(arguments, profile.input);
     check_rank(argument, profile);
-    for (size_t axis = 0; axis < argument.type.rank(); ++axis) apply(symbols, argument, profile, axis);
+    for (size_t axis = 0; axis < argument.type.rank(); ++axis)
+      apply(symbols, argument, arguments, profile, axis);
   }
 }
 

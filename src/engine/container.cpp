@@ -58,14 +58,14 @@ bool is_zero(Bytes bytes) {
 }
 
 [[noreturn]] void refuse_format(uint32_t format) {
-  const bool later = format > kRanksFormatVersion;
+  const bool later = format > kLatestFormatVersion;
   throw UserError(
       "INGOT-U201",
       fmt::format(
           "the engine has format {} (section 'header'), which is {} than format {}; this version of Ingot "
           "reads {} to {}",
-          format, later ? "later" : "earlier", later ? kRanksFormatVersion : kEngineFormatVersion,
-          kEngineFormatVersion, kRanksFormatVersion),
+          format, later ? "later" : "earlier", later ? kLatestFormatVersion : kEngineFormatVersion,
+          kEngineFormatVersion, kLatestFormatVersion),
       later ? "run it with the version of Ingot that built it, or build the model again with this one"
             : "build the model again with this version of Ingot, or run it with the one that built it");
 }
@@ -77,7 +77,7 @@ void check_format(Bytes file, Checksums checksums) {
   if (!is_engine(file)) refuse_other_file(file);
   if (file.size() < kLeastHeader) return;
   const auto format = get<uint32_t>(file, kFormatOffset);
-  if (format >= kEngineFormatVersion && format <= kRanksFormatVersion) return;
+  if (format >= kEngineFormatVersion && format <= kLatestFormatVersion) return;
   const auto length = get<uint64_t>(file, kLengthOffset);
   const bool possible = length >= kLeastHeader && length <= std::min(file.size(), kLongestHeader);
   if (checksums == Checksums::kIgnore || (possible && is_intact(file.first(length)))) refuse_format(format);
@@ -98,7 +98,7 @@ void check_header(Bytes file, size_t levels, Checksums checksums) {
   }
   if (checksums == Checksums::kVerify && !is_intact(file)) refuse_header("its checksum is wrong");
   const auto format = get<uint32_t>(file, kFormatOffset);
-  if (format != kRanksFormatVersion && format != (levels > 1 ? kLevelsFormatVersion : kEngineFormatVersion))
+  if (format < kRanksFormatVersion && format != (levels > 1 ? kLevelsFormatVersion : kEngineFormatVersion))
     refuse_header(fmt::format("its format {} is not consistent", format));
   if (get<uint32_t>(file, kCountOffset) != section_count(levels))
     refuse_header("it has an unknown number of sections");
@@ -170,12 +170,11 @@ std::string section_name(size_t index, size_t levels) {
 }
 
 std::vector<std::byte> write_header(const std::vector<Section>& sections, uint64_t file_length,
-                                    bool has_rank_sizes) {
+                                    uint32_t format) {
   const size_t levels = levels_of(sections.size());
-  const uint32_t format = levels > 1 ? kLevelsFormatVersion : kEngineFormatVersion;
   std::vector<std::byte> header(header_bytes(levels));
   std::memcpy(header.data(), kEngineMagic.data(), kEngineMagic.size());
-  put(header, kFormatOffset, has_rank_sizes ? kRanksFormatVersion : format);
+  put(header, kFormatOffset, format);
   put(header, kCountOffset, static_cast<uint32_t>(sections.size()));
   put(header, 16, file_length);
   put(header, kLengthOffset, static_cast<uint64_t>(header.size()));

@@ -73,7 +73,7 @@ struct Section : SectionInfo {
 
 // The header and table as bytes, checksum included.
 std::vector<std::byte> write_header(const std::vector<Section>& sections, uint64_t file_length,
-                                    bool has_rank_sizes = false);
+                                    uint32_t format);
 
 // The same header with a signature.
 std::vector<std::byte> with_signature(Bytes header, const EngineSignature& signature);

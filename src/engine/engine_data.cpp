@@ -1,14 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/engine_data.h"
 
+#include <fmt/core.h>
+
+#include "types/linear_dim.h"
+
 namespace ingot::core {
 namespace {
 
-void name_dims(const std::vector<Port>& ports, SpelledSymbols& names) {
-  for (const Port& port : ports) {
-    for (size_t i = 0; i < port.type.rank(); ++i) {
-      const Dim& dim = port.type.shape[i];
-      if (dim.is_symbol()) names.emplace(dim.symbol_name(), port.name + ".shape[" + std::to_string(i) + "]");
+void name_dims(const Program& program, bool are_alone, SpelledSymbols& names) {
+  for (const auto* ports : {&program.inputs, &program.states}) {
+    for (const Port& port : *ports) {
+      for (size_t i = 0; i < port.type.rank(); ++i) {
+        const auto linear = linear_dim(port.type.shape[i]);
+        if (linear && port.type.shape[i].is_symbol() == are_alone)
+          names.emplace(linear->symbol, linear->spelled(fmt::format("{}.shape[{}]", port.name, i)));
+      }
     }
   }
 }
@@ -17,8 +24,7 @@ void name_dims(const std::vector<Port>& ports, SpelledSymbols& names) {
 
 SpelledSymbols spelled_symbols(const Program& program) {
   SpelledSymbols names;
-  name_dims(program.inputs, names);
-  name_dims(program.states, names);
+  for (const bool are_alone : {true, false}) name_dims(program, are_alone, names);
   for (const Step& step : program.steps) {
     for (const SymbolBinding& binding : step.binds) {
       const auto reads = [&](const Port& port) {

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "engine/engine_data.h"
+#include "engine/format.h"
 #include "engine/section_info.h"
 #include "support/file.h"
 
@@ -53,10 +54,7 @@ class EngineFile {
                                                 std::string_view cpu = {});
 
   const EngineData& data() const { return data_; }  // weights point into the mapping
-  uint32_t format() const {
-    if (has_rank_sizes(data_.main)) return kRanksFormatVersion;
-    return data_.other_levels.empty() ? kEngineFormatVersion : kLevelsFormatVersion;
-  }
+  uint32_t format() const { return format_of(data_.main, data_.other_levels.size() + 1); }
   const std::vector<SectionInfo>& sections() const { return sections_; }
   Digest identity() const { return identity_; }  // SHA-256 over the section table
   const std::optional<EngineSignature>& signature() const { return signature_; }  // unchecked

@@ -15,6 +15,9 @@ constexpr uint32_t kEngineFormatVersion = 6;
 constexpr uint32_t kLevelsFormatVersion = 7;
 // The format of files, of any number of levels, with sizes that depend on the rank.
 constexpr uint32_t kRanksFormatVersion = 8;
+// The format of files whose inputs have multiples of a size that no input has by itself.
+constexpr uint32_t kLinearSizesFormatVersion = 9;
+constexpr uint32_t kLatestFormatVersion = kLinearSizesFormatVersion;
 constexpr size_t kMostLevels = 16;
 
 struct SectionInfo {

@@ -11,6 +11,7 @@
 #include "engine/program.h"
 #include "engine/validate_step.h"
 #include "support/error.h"
+#include "types/linear_dim.h"
 
 namespace ingot::core {
 namespace {
@@ -174,11 +175,11 @@ void check_order(const Program& program, SymbolNames symbols, const Shared& shar
   for (const Port& output : program.outputs) require(written[output.buffer], output.name, "is never written");
 }
 
-// Inputs bind the symbols that are a dim by themselves.
+// Inputs bind the symbols that follow from the size of a dim.
 void bind_inputs(const std::vector<Port>& ports, SymbolNames& symbols) {
   for (const Port& port : ports) {
     for (const Dim& dim : port.type.shape) {
-      if (dim.is_symbol()) symbols.bind(dim.symbol_name());
+      if (const auto linear = linear_dim(dim)) symbols.bind(linear->symbol);
     }
   }
 }

@@ -225,7 +225,8 @@ void Writing::write_weights(const Draft& draft, const Sink& sink, const EngineFi
 
 void Writing::write(const Draft& draft, const Sink& sink, const EngineFile* origin) {
   const Section& last = draft.sections.back();
-  sink(write_header(draft.sections, last.offset + last.length, has_rank_sizes(engine_.main)));
+  sink(write_header(draft.sections, last.offset + last.length,
+                    format_of(engine_.main, levels_of(draft.sections.size()))));
   for (const auto& content : draft.contents) sink(content);
   write_weights(draft, sink, origin);
 }

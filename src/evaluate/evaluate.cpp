@@ -9,6 +9,7 @@
 #include "ir/bound_symbol.h"
 #include "ops/model_source.h"
 #include "support/error.h"
+#include "types/linear_dim.h"
 
 namespace ingot::core {
 namespace {
@@ -17,15 +18,25 @@ namespace {
   throw UserError("INGOT-U411", fmt::format("input '{}': {}", input.name, message));
 }
 
-// Binds the symbols that are a dim of `type` by themselves.
-void bind_symbols(const Value& input, const Tensor& tensor, SymbolValues& symbols) {
+void check_type(const Value& input, const Tensor& tensor) {
   const TensorType& type = input.type;
   if (tensor.dtype != type.dtype)
     fail_input(input, fmt::format("expected {}, got {}", name(type.dtype), name(tensor.dtype)));
   if (tensor.shape.size() != type.rank())
     fail_input(input, fmt::format("expected {} dims, got {}", type.rank(), tensor.shape.size()));
-  for (size_t i = 0; i < type.rank(); ++i) {
-    if (type.shape[i].is_symbol()) symbols.emplace(type.shape[i].symbol_name(), tensor.shape[i]);
+}
+
+// First by the dims that are a symbol, then by those that it follows from.
+void bind_symbols(const std::vector<Value*>& inputs, std::span<const Tensor> tensors, SymbolValues& symbols) {
+  for (const bool binds_alone : {true, false}) {
+    for (size_t k = 0; k < inputs.size(); ++k) {
+      const Shape& shape = inputs[k]->type.shape;
+      for (size_t i = 0; i < shape.size(); ++i) {
+        const auto linear = linear_dim(shape[i]);
+        if (linear && shape[i].is_symbol() == binds_alone)
+          symbols.emplace(linear->symbol, linear->symbol_of(tensors[k].shape[i]));
+      }
+    }
   }
 }
 
@@ -117,7 +128,8 @@ Evaluation evaluate(const Graph& graph, std::span<const Tensor> inputs, const Te
   for (const auto& [name, info] : graph.symbols) {
     if (info.by_rank) symbols.emplace(name, info.by_rank->sizes.front());
   }
-  for (size_t i = 0; i < inputs.size(); ++i) bind_symbols(*graph.inputs()[i], inputs[i], symbols);
+  for (size_t i = 0; i < inputs.size(); ++i) check_type(*graph.inputs()[i], inputs[i]);
+  bind_symbols(graph.inputs(), inputs, symbols);
   for (size_t i = 0; i < inputs.size(); ++i) check_sizes(*graph.inputs()[i], inputs[i], symbols);
   check_ranges(graph.symbols, symbols);
   return evaluate_with(graph, inputs, weights, symbols);

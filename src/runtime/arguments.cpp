@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "support/error.h"
+#include "types/linear_dim.h"
 
 namespace ingot::core {
 namespace {
@@ -17,7 +18,7 @@ std::string describe_range(const DimRange& range) {
                                 : fmt::format("{}..{}", range.min, range.max);
 }
 
-// Binds symbols from dims that are a symbol, and compares all other dims with the model's.
+// Binds symbols from the dims that decide them, and compares all other dims with the model's.
 class SizeBinder {
  public:
   SizeBinder(const EngineData& data, const DimPool& dims)
@@ -37,7 +38,18 @@ class SizeBinder {
       if (!dim.is_symbol()) continue;
       const auto [entry, is_new] = known_.try_emplace(dim.symbol_name(), Source{size, &port, i});
       if (!is_new && entry->second.size != size) contradict(port, i, size, entry->second);
-      if (is_new) check_range(port, i, dim.symbol_name(), size);
+      if (is_new) check_range(port, i, LinearDim{dim.symbol_name()}, size, size);
+    }
+  }
+
+  // Symbols that no dim is by itself: of 2*s, `compare` then finds sizes that are odd.
+  void bind_others(const Port& port, const Argument& argument) {
+    for (size_t i = 0; i < port.type.rank(); ++i) {
+      const auto linear = linear_dim(port.type.shape[i]);
+      if (!linear || known_.contains(linear->symbol)) continue;
+      const int64_t value = linear->symbol_of(argument.shape[i]);
+      known_.emplace(linear->symbol, Source{value, &port, i});
+      check_range(port, i, *linear, value, argument.shape[i]);
     }
   }
 
@@ -77,14 +89,16 @@ class SizeBinder {
     return values;
   }
 
-  void check_range(const Port& port, size_t dim, const std::string& symbol, int64_t size) const {
-    const auto found = data_.main.symbols.find(symbol);
+  void check_range(const Port& port, size_t dim, const LinearDim& linear, int64_t value, int64_t size) const {
+    const auto found = data_.main.symbols.find(linear.symbol);
     if (found == data_.main.symbols.end()) return;
-    const DimRange& range = found->second.range;
-    if (size >= range.min && size <= range.max) return;
+    DimRange range = found->second.range;
+    if (value >= range.min && value <= range.max) return;
+    range.min = linear.size_of(range.min);
+    if (range.max != INT64_MAX) range.max = linear.size_of(range.max);
     refuse("INGOT-U305", port, dim,
            fmt::format("is {}, outside of the range {} that the engine was built for ({})", size,
-                       describe_range(range), symbol),
+                       describe_range(range), port.type.shape[dim].to_string()),
            size == 0 ? "models are traced with tensors that have elements: leave out calls with empty ones"
                      : "build the engine for a wider range");
   }
@@ -259,6 +273,7 @@ std::vector<int64_t> bind_sizes(const EngineData& data, const DimPool& dims, con
   SizeBinder binder(data, dims);
   binder.bind_rank(groups);
   for (size_t i = 0; i < slots.size(); ++i) binder.bind(*slots[i].port, arguments[i]);
+  for (size_t i = 0; i < slots.size(); ++i) binder.bind_others(*slots[i].port, arguments[i]);
   for (size_t i = 0; i < slots.size(); ++i) binder.compare(*slots[i].port, arguments[i]);
   return std::move(binder).values();
 }

@@ -111,6 +111,23 @@ def _levels() -> Golden:
     return golden
 
 
+class Pairs(nn.Module):
+    """Takes an even number of rows."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(6, 4)
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        pairs = self.layer(x).view(-1, 2, 4)
+        return pairs.softmax(1).flatten(0, 1), pairs.sum(1)
+
+
+def _pairs() -> Golden:
+    pairs = torch.export.Dim("pairs", min=1, max=16)
+    return Golden(Pairs(), [(_random(n, 6),) for n in (8, 2, 32)], ({0: 2 * pairs},))
+
+
 class Ranked(nn.Module):
     """What one of two ranks computes: of 3 and 2 rows, by 4 and 3 hidden units, with a factor and a mask of its own."""
 
@@ -139,12 +156,13 @@ class Ranked(nn.Module):
 MODELS = {"mlp": _mlp, "cache": _cache, "images": _images, "quantized": _quantized, "choices": _choices}
 
 SEVERAL_LEVELS = {"levels": _levels}  # which have a format of their own
+MULTIPLES, MULTIPLES_FORMAT = {"pairs": _pairs}, 9  # of sizes that no input has by itself
 RANKS, RANKS_FORMAT = "ranks", 8  # for two ranks, which have another; its weights are beside it
 
 
 def make(name: str) -> Golden:
     torch.manual_seed(0)
-    golden = (MODELS | SEVERAL_LEVELS)[name]()
+    golden = (MODELS | SEVERAL_LEVELS | MULTIPLES)[name]()
     if isinstance(golden.model, nn.Module) and golden.has_exact:  # exported programs are in this mode
         golden.model.eval()
     return golden

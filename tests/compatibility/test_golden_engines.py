@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 import torch
 from errors.inputs import INGOT
-from golden_models import MODELS, RANKS, RANKS_FORMAT, SEVERAL_LEVELS
+from golden_models import MODELS, MULTIPLES, MULTIPLES_FORMAT, RANKS, RANKS_FORMAT, SEVERAL_LEVELS
 from python.accuracy import assert_accurate
 from python.rank_engines import as_ranks, join
 
@@ -74,7 +74,8 @@ def check_ranks(path: Path, kept: dict[str, np.ndarray]) -> None:
 
 
 def test_the_formats_of_today_have_all_golden_engines(current: int, of_levels: int) -> None:
-    for form, models in ((current, MODELS), (of_levels, SEVERAL_LEVELS), (RANKS_FORMAT, [RANKS])):
+    for form, models in ((current, MODELS), (of_levels, SEVERAL_LEVELS), (RANKS_FORMAT, [RANKS]),
+                         (MULTIPLES_FORMAT, MULTIPLES)):  # fmt: skip
         folder = f"format_{form}"
         names = {path.name.removesuffix(".ingot.gz") for path in FILES if path.parent.name == folder}
         assert names == set(models), f"run {SCRIPT.name}"
@@ -88,7 +89,7 @@ def test_golden_engines_compute_what_they_did(
     path = tmp_path / "golden.ingot"
     path.write_bytes(gzip.decompress(file.read_bytes()))
     form = int(file.parent.name.removeprefix("format_"))
-    if form not in (current, of_levels, RANKS_FORMAT):
+    if form not in (current, of_levels, RANKS_FORMAT, MULTIPLES_FORMAT):
         with pytest.raises(
             ingot.UserError, match=rf"(?s)format {form} .* format {current}; .*build the model again"
         ):
@@ -105,7 +106,7 @@ def test_golden_engines_compute_what_they_did(
 @pytest.mark.parametrize(("form", "word"), [(1, "earlier"), (1_000_000, "later")])
 def test_an_engine_of_another_format_names_both(form: int, word: str, current: int) -> None:
     path = HERE / f"header_of_format_{form}.ingot"  # with its checksum
-    nearest = RANKS_FORMAT if word == "later" else current
+    nearest = MULTIPLES_FORMAT if word == "later" else current
     with pytest.raises(ingot.UserError) as error:
         ingot.Engine.load(path)
     assert error.value.code == "INGOT-U201"

@@ -42,7 +42,12 @@ def number(version: str) -> tuple[int, ...]:
 
 def test_the_three_numbers() -> None:
     version = found(r"project\(ingot VERSION ([\d.]+)", "CMakeLists.txt")
-    names = ("kEngineFormatVersion", "kLevelsFormatVersion", "kRanksFormatVersion")
+    names = (
+        "kEngineFormatVersion",
+        "kLevelsFormatVersion",
+        "kRanksFormatVersion",
+        "kLinearSizesFormatVersion",
+    )
     forms = [found(rf"{name} = (\d+);", "src/engine/section_info.h") for name in names]
     form = ", ".join(forms)
     now = {row: cells[0] for row, cells in table("number").items()}

@@ -177,7 +177,7 @@ std::string verdict_of_table(const std::function<void(std::vector<Section>&)>& c
   std::vector<std::byte> bytes = to_bytes(small_engine());
   Container container = read_container(bytes, Checksums::kVerify);
   change(container.sections);
-  const std::vector<std::byte> header = write_header(container.sections, bytes.size());
+  const std::vector<std::byte> header = write_header(container.sections, bytes.size(), kEngineFormatVersion);
   std::ranges::copy(header, bytes.begin());
   return verdict(bytes);
 }
@@ -222,11 +222,11 @@ std::vector<std::byte> of_format(uint32_t format, uint64_t header = kHeaderBytes
 }
 
 TEST(EngineFile, NamesBothFormatsOfAnEngineOfAnotherVersion) {
-  const std::string both = fmt::format("reads {} to {}", kEngineFormatVersion, kRanksFormatVersion);
-  for (const uint32_t later : {kRanksFormatVersion + 1, 4000000000u}) {
+  const std::string both = fmt::format("reads {} to {}", kEngineFormatVersion, kLatestFormatVersion);
+  for (const uint32_t later : {kLatestFormatVersion + 1, 4000000000u}) {
     EXPECT_THAT(verdict(of_format(later)),
                 AllOf(HasSubstr("INGOT-U201"), HasSubstr(fmt::format("has format {} ", later)),
-                      HasSubstr(fmt::format("later than format {};", kRanksFormatVersion)), HasSubstr(both),
+                      HasSubstr(fmt::format("later than format {};", kLatestFormatVersion)), HasSubstr(both),
                       HasSubstr("with the version of Ingot that built it")));
   }
   for (const uint32_t earlier : {kEngineFormatVersion - 1, 0u}) {
@@ -239,7 +239,7 @@ TEST(EngineFile, NamesBothFormatsOfAnEngineOfAnotherVersion) {
 
 TEST(EngineFile, NamesFormatsWithOtherHeaders) {
   for (const uint64_t header : {uint64_t{48}, uint64_t{576}, uint64_t{1000}}) {
-    std::vector<std::byte> bytes = of_format(kRanksFormatVersion + 1, header);
+    std::vector<std::byte> bytes = of_format(kLatestFormatVersion + 1, header);
     EXPECT_THAT(verdict(bytes), HasSubstr("INGOT-U201")) << header;
     bytes.resize(header);  // as a reader sees it that has all of the header
     EXPECT_THAT(verdict(bytes), HasSubstr("INGOT-U201")) << header;
@@ -247,10 +247,10 @@ TEST(EngineFile, NamesFormatsWithOtherHeaders) {
 }
 
 TEST(EngineFile, ADamagedFormatIsDamage) {
-  EXPECT_THAT(verdict(of_format(kRanksFormatVersion + 1, kHeaderBytes, false)), HasSubstr("INGOT-U203"));
+  EXPECT_THAT(verdict(of_format(kLatestFormatVersion + 1, kHeaderBytes, false)), HasSubstr("INGOT-U203"));
   for (const uint64_t length : {uint64_t{0}, uint64_t{47}, UINT64_MAX})
-    EXPECT_THAT(verdict(of_format(kRanksFormatVersion + 1, length, false)), HasSubstr("INGOT-U203"));
-  std::vector<std::byte> bytes = of_format(kRanksFormatVersion + 1);
+    EXPECT_THAT(verdict(of_format(kLatestFormatVersion + 1, length, false)), HasSubstr("INGOT-U203"));
+  std::vector<std::byte> bytes = of_format(kLatestFormatVersion + 1);
   bytes.resize(47);
   EXPECT_THAT(verdict(bytes), HasSubstr("INGOT-U202"));
 }

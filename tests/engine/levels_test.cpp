@@ -157,7 +157,7 @@ TEST(Levels, SectionsOfOtherLevelsAreRefused) {
     std::vector<Section> sections = container.sections;
     std::swap(sections[first], sections[second]);
     LevelBytes changed = bytes;
-    std::ranges::copy(write_header(sections, bytes.size()), changed.begin());
+    std::ranges::copy(write_header(sections, bytes.size(), kLevelsFormatVersion), changed.begin());
     return !verdict_on(changed).empty();
   };
   for (size_t i = 0; i < container.sections.size(); ++i) {

@@ -49,7 +49,7 @@ inline std::vector<std::byte> seal(std::vector<std::vector<std::byte>> contents)
   }
   sections[5].checksum = sections[3].checksum;
   sections[5].digest = weights.finish();
-  const std::vector<std::byte> header = write_header(sections, file.size());
+  const std::vector<std::byte> header = write_header(sections, file.size(), kEngineFormatVersion);
   std::copy(header.begin(), header.end(), file.begin());
   return file;
 }

@@ -150,6 +150,29 @@ TEST(Context, ComparesSizesThatDependOnEachOther) {
   EXPECT_THAT(refusal(3, 3, 4, 8), HasSubstr("is 8, but the model expects 7 (= 2*S + 1)"));
 }
 
+TEST(Context, SolvesSizesForSymbolsThatNoDimIs) {
+  Program program;
+  program.symbols = {{"S", {.range = {1, 8}}}};
+  const Dim size = 2 * Dim::symbol("S") + 1;
+  add_input(program, "a", f32({size}));
+  add_input(program, "b", f32({3 * Dim::symbol("S")}));
+  program.steps = {copy_step(0, add_output(program, "y", f32({size})))};
+  Runner runner(engine_of(program), {});
+  const auto refusal = [&](int64_t a, int64_t b) {
+    return runner.refusal({argument(filled({a}, 0)), argument(filled({b}, 0))});
+  };
+  for (int64_t value = 1; value <= 8; ++value) EXPECT_EQ(refusal(2 * value + 1, 3 * value), "");
+  EXPECT_THAT(refusal(8, 9), HasSubstr("[INGOT-U303] dim 0 of input 'a' (f32[2*S + 1]) is 8, but the model "
+                                       "expects 7 (= 2*S + 1)"));
+  EXPECT_THAT(refusal(7, 12), HasSubstr("[INGOT-U303] dim 0 of input 'b' (f32[3*S]) is 12, but the model "
+                                        "expects 9 (= 3*S)"));
+  EXPECT_THAT(refusal(19, 27),
+              HasSubstr("[INGOT-U305] dim 0 of input 'a' (f32[2*S + 1]) is 19, outside of the "
+                        "range 3..17"));
+  EXPECT_THAT(refusal(1, 0), HasSubstr("[INGOT-U305] dim 0 of input 'a' (f32[2*S + 1]) is 1, outside"));
+  EXPECT_THAT(refusal(0, 0), HasSubstr("[INGOT-U305] dim 0 of input 'a' (f32[2*S + 1]) is 0, outside"));
+}
+
 TEST(Context, CopiesInputsThatAreNotDense) {
   Runner runner(doubling_engine(), doubling_kernels());
   const Tensor x = filled({3, 2}, 0);

@@ -18,13 +18,17 @@
 #include "ops/index.h"
 #include "ops/size_condition.h"
 #include "ops/sort.h"
+#include "types/linear_dim.h"
 
 namespace ingot::core::aten {
 namespace {
 
 bool is_known(const core::Graph& graph, const std::string& symbol) {
   const auto has = [&](const core::Value* value) {
-    return std::ranges::find(value->type.shape, Dim::symbol(symbol)) != value->type.shape.end();
+    return std::ranges::any_of(value->type.shape, [&](const Dim& dim) {
+      const auto linear = linear_dim(dim);
+      return linear && linear->symbol == symbol;
+    });
   };
   if (std::ranges::any_of(graph.inputs(), has)) return true;
   return std::ranges::any_of(graph.nodes(), [&](const auto& node) {

@@ -5,6 +5,7 @@
 
 #include "importers/aten/program/passed_numbers.h"
 #include "support/error.h"
+#include "types/linear_dim.h"
 
 namespace ingot::core::aten {
 namespace {
@@ -36,7 +37,7 @@ BoundSymbols bound_symbols(const Graph& graph) {
     const Value& value = graph.values[input.value];
     if (input.kind != InputKind::kUser || value.kind != ValueKind::kTensor) continue;
     for (const Dim& dim : value.tensor.shape) {
-      if (dim.is_symbol()) bound.insert(dim.symbol_name());
+      if (const auto linear = linear_dim(dim)) bound.insert(linear->symbol);
     }
   }
   return bound;

@@ -10,6 +10,7 @@
 #include "importers/aten/program/bound_symbols.h"
 #include "importers/aten/program/guard_parser.h"
 #include "support/error.h"
+#include "types/linear_dim.h"
 
 namespace ingot::core::aten {
 namespace {
@@ -181,17 +182,19 @@ class Reader {
 std::vector<GuardReading> read_guards(const Program& program) { return Reader(program).read(); }
 
 SpelledSymbols spelled_symbols(const Graph& graph) {
-  SpelledSymbols names;
+  SpelledSymbols names, others;  // others: symbols that no dim is by itself
   for (const Input& input : graph.inputs) {
     const TensorMeta& meta = graph.values[input.value].tensor;
     if (input.kind != InputKind::kUser) continue;
     const std::optional<Dim>& integer = graph.values[input.value].integer;
     if (integer && integer->is_symbol()) names.emplace(integer->symbol_name(), input.name);
     for (size_t i = 0; i < meta.shape.size(); ++i) {
-      if (meta.shape[i].is_symbol())
-        names.emplace(meta.shape[i].symbol_name(), fmt::format("{}.shape[{}]", input.name, i));
+      if (const auto linear = linear_dim(meta.shape[i]))
+        (meta.shape[i].is_symbol() ? names : others)
+            .emplace(linear->symbol, linear->spelled(fmt::format("{}.shape[{}]", input.name, i)));
     }
   }
+  names.merge(others);
   return names;
 }
 
