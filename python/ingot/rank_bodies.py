@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from torch.fx import GraphModule, Node
 
-from ingot.capture import attribute_of, target_name
+from ingot.capture import ANY_SIGN, attribute_of, target_name
 
 _GRAPHS = slice(1, 3)  # the arguments of a branch that are its graphs
 _OPERANDS = 3
@@ -29,8 +29,11 @@ class Body:
         return list(self.module.graph.nodes)
 
     def beginning(self) -> Node:
-        """A node of no use, before which all new ones of the beginning go: others may be replaced."""
-        first = next(node for node in self.module.graph.nodes if node.op not in ("placeholder", "get_attr"))
+        """A node of no use, before which all new ones of the beginning go: others may be replaced. Integers of calls are found
+        before it."""
+        nodes = [node for node in self.module.graph.nodes if node.op not in ("placeholder", "get_attr")]
+        chosen = [position for position, node in enumerate(nodes) if node.meta.get(ANY_SIGN)]
+        first = nodes[chosen[-1] + 1 if chosen else 0]
         with self.module.graph.inserting_before(first):
             return self.module.graph.call_function(operator.pos, (0,))
 

@@ -13,6 +13,8 @@ from typing import Any
 import torch
 from torch.fx import Node
 
+from ingot.capture import ANY_SIGN
+
 Form = tuple[tuple[Any, ...], ...]
 """Terms (coefficient, factors). A factor is a symbol's name, or a function's name and its arguments, which are sizes again."""
 Size = int | Form
@@ -40,9 +42,9 @@ def is_computed_size(node: Node) -> bool:
 
 
 def is_size(node: Node) -> bool:
-    """Likewise, or an input that is a size."""
+    """Likewise, or an input that is a size, or an integer of calls, which is found in a tensor."""
     is_input = node.op == "placeholder" and isinstance(node.meta.get("val"), torch.SymInt)
-    return is_input or is_computed_size(node)
+    return is_input or bool(node.meta.get(ANY_SIGN)) or is_computed_size(node)
 
 
 def size_of(value: int | torch.SymInt) -> Size:

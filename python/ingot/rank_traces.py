@@ -14,7 +14,7 @@ import torch
 from torch.fx import Graph, GraphModule, Node
 
 from ingot import compat, rank_expressions, rank_labels, ranks
-from ingot.capture import DTYPES, Input, attribute_of, target_name
+from ingot.capture import ANY_SIGN, DTYPES, Input, attribute_of, target_name
 from ingot.errors import UserError
 from ingot.kinds import InputRole
 from ingot.rank_bodies import Body, graphs_of
@@ -91,11 +91,22 @@ def compare(
     return found, places
 
 
+def _is_mixed(vector: Sequence[Any]) -> bool:
+    """Whether it depends on the rank, and varies."""
+    is_mixed = not rank_expressions.is_constant(vector) and len(set(vector)) > 1
+    return is_mixed and any(isinstance(entry, tuple) for entry in vector)
+
+
 def _require_forms(found: Differences) -> None:
     """Sizes that vary are of one form on all ranks, and of inputs of their graph."""
+    for node, known in found.scalars.items():
+        # In the branches the operand has the name of another symbol on each rank.
+        if node.target is torch.ops.higher_order.cond and any(map(_is_mixed, known.values())):
+            raise refusal(
+                node, "its branches are given a number that varies", "compute it inside of the branches"
+            )
     for node, vector in found.numbers():
-        is_mixed = not rank_expressions.is_constant(vector) and len(set(vector)) > 1
-        if not is_mixed or not any(isinstance(entry, tuple) for entry in vector):
+        if not _is_mixed(vector):
             continue
         shown = ", ".join(map(rank_expressions.text_of, vector))
         if rank_expressions.terms_of(vector) is None:
@@ -149,7 +160,7 @@ def tensors_of(value: Any) -> list[torch.Tensor]:
 
 
 def sizes_of_inputs(graph: Graph) -> dict[str, tuple[Node, int | None]]:
-    """Per symbol, an input that is it, or that has this size along a dim."""
+    """Per symbol, an input that is it, or that has this size along a dim; an integer of any sign is found in a tensor."""
     found: dict[str, tuple[Node, int | None]] = {}
     for node in graph.nodes:
         value = node.meta.get("val") if node.op == "placeholder" else None
@@ -159,6 +170,8 @@ def sizes_of_inputs(graph: Graph) -> dict[str, tuple[Node, int | None]]:
         for dim, size in enumerate(sizes):
             if isinstance(size, torch.SymInt):
                 found.setdefault(str(size), (node, dim))
+        if node.meta.get(ANY_SIGN):
+            found[str(node.meta["val"])] = (node, None)
     return found
 
 

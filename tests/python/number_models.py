@@ -50,6 +50,43 @@ class Summing(Numbers):
         return rows + (k + 0.5) // (n * n + 1), k * 2 - n, rows.shape[0]
 
 
+class Own(Numbers):
+    """Each rank adds its own to the integers of the calls."""
+
+    def __init__(self, rank: int, seed: int = 1) -> None:
+        super().__init__(seed)
+        self.rank = rank
+
+    def forward(self, x: torch.Tensor, k: int, n: int) -> tuple[torch.Tensor, int]:
+        own = k + self.rank
+        y = self.layer(x) * (own - n)
+        y = torch.where(y > 0, y + own // 2 % 5, own) * (own > n)
+        y = torch.add(y.roll(own, 0).tril(k - self.rank), x, alpha=own) + torch.sym_max(own, n) ** 2
+        y = torch.cond(x.sum() > 0, lambda y: y * (n - self.rank), lambda y: y - (n + self.rank), (y,))
+        return funcol.all_reduce(y, "sum", dist.group.WORLD) * 1, k - n
+
+
+class OwnInBranches(Numbers):
+    """A number that the branches do not compute themselves."""
+
+    def __init__(self, rank: int) -> None:
+        super().__init__()
+        self.rank = rank
+
+    def forward(self, x: torch.Tensor, k: int, n: int) -> tuple[torch.Tensor, int]:
+        own = self.number(x, k) + self.rank
+        y = torch.cond(x.sum() > 0, lambda x: x * own, lambda x: x - own, (self.layer(x),))
+        return funcol.all_reduce(y, "sum", dist.group.WORLD) * 1, n
+
+    def number(self, x: torch.Tensor, k: int) -> int:
+        return k
+
+
+class OwnRowsInBranches(OwnInBranches):
+    def number(self, x: torch.Tensor, k: int) -> int:
+        return x.shape[0]
+
+
 def program_of(model: nn.Module, x: torch.Tensor = X) -> torch.export.ExportedProgram:
     free = Dim.DYNAMIC
     return torch.export.export(model.eval(), (x, 7, 3), dynamic_shapes=({0: free}, free, free))

@@ -344,10 +344,10 @@ IN_FOLDERS = {
     "parts_of_different_sizes": uneven_checks.check,
     "sizes_that_vary_and_depend_on_the_rank": mixed_checks.check,
     "branches": branch_checks.check,
+    "numbers_of_calls": number_checks.check,
     "one_checkpoint_for_all_ranks": shard_checks.check,
 }
 check_staged_builds = staged_checks.check
-check_numbers_of_calls = number_checks.check
 OF_TWO = [
     *IN_FOLDERS,
     *(name[6:] for name in globals() if name.startswith("check_")),  # a failure of the group comes last
