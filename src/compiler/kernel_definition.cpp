@@ -47,9 +47,10 @@ std::optional<Definition> define(const Node& node) {
     return output->producer->op == &ops::row_moments || ops::is_row_statistic(*output->producer);
   };
   if (nodes.size() > 1 && std::ranges::any_of(outputs, is_of_rows)) return std::nullopt;
-  // Nor are two contractions.
+  // Nor are two contractions, or one with several results.
   const auto is_contraction = [](const Node* member) { return member->op->traits.has(Trait::kContraction); };
-  if (std::ranges::count_if(nodes, is_contraction) > 1) return std::nullopt;
+  const auto contractions = std::ranges::count_if(nodes, is_contraction);
+  if (contractions > 1 || (contractions == 1 && outputs.size() > 1)) return std::nullopt;
   RegionKernel region = compose_region(nodes, outputs);
   Definition definition{std::move(region.kernel)};
   for (const Value* value : region.buffers) definition.buffers.push_back(outside(value));

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <set>
+#include <span>
 
 #include "ir/elementwise.h"
 #include "loops/kernel.h"
@@ -10,10 +12,9 @@
 #include "ops/row_moments.h"
 #include "ops/select.h"
 #include "ops/slice.h"
-#include "ops/step.h"
 #include "passes/replace_all_uses.h"
+#include "passes/shown_rounding.h"
 #include "passes/target_passes.h"
-#include "types/lossless.h"
 
 namespace ingot::core {
 namespace {
@@ -32,47 +33,6 @@ bool is_written_in_place(const Node& node) {
 
 // Constants and iotas: recomputing them in each region is cheaper than loading.
 bool is_generator(const Node& node) { return can_be_inlined(node) && node.operands.empty(); }
-
-// Whether the program rounds here to fewer bits than kernels compute with.
-bool rounds(const Node& node) {
-  if (node.op != &ops::convert) return false;
-  const DType from = node.operand_type(0).dtype, to = node.results[0]->type.dtype;
-  return loops::arithmetic_dtype(to) != to && is_floating(to) && !is_lossless(from, to);
-}
-
-bool may_stay_wide(const Node& node) {
-  return node.op == &ops::convert && node.attributes<ops::Convert>().may_stay_wide;
-}
-
-// Whether the node tells a rounded operand from a wide one by more than an error of rounding.
-bool shows_rounding(const Node& node) {
-  if (rounds(node)) return !may_stay_wide(node);
-  return node.op == &ops::convert || ops::is_step(node);
-}
-
-// Whether a reader shows it, also behind nodes that pass elements on.
-bool shows_rounding(const Value& value) {
-  std::vector<const Value*> pending{&value};
-  std::set<const Value*> seen;
-  while (!pending.empty()) {
-    const Value* read = pending.back();
-    pending.pop_back();
-    if (!seen.insert(read).second) continue;
-    for (const Node* user : read->users) {
-      if (ops::passes_elements(*user))
-        pending.push_back(user->results[0]);
-      else if (shows_rounding(*user))
-        return true;
-    }
-  }
-  return false;
-}
-
-// Whether the program rounds here and a reader shows it. Values inside a kernel stay wide: a kernel must end
-// with such a node, or the rounding would be lost.
-bool must_round(const Node& node) {
-  return rounds(node) && !may_stay_wide(node) && shows_rounding(*node.results[0]);
-}
 
 // A set of nodes to be replaced by one node, at the position of `last`.
 struct Region {
@@ -101,21 +61,88 @@ Node* only_user(const Graph& graph, const Node& node) {
   return one ? users[0] : nullptr;
 }
 
+// Whether the producer makes, or reads, what the root writes in place: it has to be complete before.
+bool must_be_complete(const Node& root, const Node& producer, AliasOffsets& aliases) {
+  if (!root.op->traits.has(Trait::kInPlace)) return false;
+  if (root.operands[0]->producer == &producer) return true;
+  const Value* written = aliases.root(root.operands[0]);
+  return std::ranges::any_of(producer.operands, [&](const Value* operand) {
+    return operand != nullptr && aliases.root(operand) == written;
+  });
+}
+
+bool may_take_producer(const Region& region, const Node& producer, Fusion& fusion) {
+  if (must_round(producer) || must_be_complete(*region.root, producer, fusion.aliases)) return false;
+  return fusion.rules.may_take_producer(*region.root, producer) &&
+         (region.twin == nullptr || fusion.rules.may_take_producer(*region.twin, producer)) &&
+         fusion.rewrites.allow(producer);
+}
+
+// Whether a node that reads what the region ends with can be part of it.
+bool may_take_reader(const Region& region, const Node& user, Fusion& fusion) {
+  return can_be_inlined(user) && user.results.size() == 1 && !fusion.taken.contains(&user) &&
+         !fusion.aliases.of(user) && !must_round(*region.last) &&
+         fusion.rules.may_take_consumer(*region.root, user) && fusion.rewrites.allow(user);
+}
+
 // Follows the chain of elementwise consumers while there is only one.
 void take_consumers(Region& region, Fusion& fusion) {
   while (Node* user = only_user(fusion.graph, *region.last)) {
-    const bool fits = can_be_inlined(*user) && user->results.size() == 1 && !fusion.taken.contains(user) &&
-                      !fusion.aliases.of(*user) && !must_round(*region.last) &&
-                      fusion.rules.may_take_consumer(*region.root, *user) && fusion.rewrites.allow(*user);
-    if (!fits) return;
+    if (!may_take_reader(region, *user, fusion)) return;
     region.nodes.insert(user);
     region.last = user;
   }
 }
 
+using NodesInOrder = std::set<Node*, std::function<bool(Node*, Node*)>>;
+
+NodesInOrder in_order(std::span<Node* const> nodes, const Fusion& fusion) {
+  const auto is_before = [&](Node* a, Node* b) { return fusion.positions.at(a) < fusion.positions.at(b); };
+  return {nodes.begin(), nodes.end(), is_before};
+}
+
+// What the readers read besides `value` that does not exist before the first of them.
+NodesInOrder made_later(const NodesInOrder& readers, const Value* value, const Fusion& fusion) {
+  std::vector<Node*> later;
+  for (const Node* reader : readers) {
+    for (const Value* operand : reader->operands) {
+      Node* producer = operand == nullptr || operand == value ? nullptr : operand->producer;
+      if (producer != nullptr && fusion.positions.at(producer) > fusion.positions.at(*readers.begin()))
+        later.push_back(producer);
+    }
+  }
+  return in_order(later, fusion);
+}
+
+// The nodes that alone read what a contraction ends with, if their results together are no larger: such as
+// quantizations for two readers. The region stands where the first of them does, with constants that are made
+// later, and has the results of all.
+void take_readers(Region& region, Fusion& fusion) {
+  if (!region.root->op->traits.has(Trait::kContraction) || region.last->results.size() != 1) return;
+  const Value* value = region.last->results[0];
+  if (fusion.graph.is_output(value)) return;
+  const NodesInOrder readers = in_order(value->users, fusion);
+  int bits = 0;
+  for (const Node* reader : readers) bits += bit_width(reader->results[0]->type.dtype);
+  if (readers.size() < 2 || bits > bit_width(value->type.dtype)) return;
+  const NodesInOrder later = made_later(readers, value, fusion);
+  const auto may_join = [&](Node* reader) {
+    return fusion.rules.may_keep_producer(*region.root, *reader) && may_take_reader(region, *reader, fusion);
+  };
+  const auto may_repeat = [&](Node* node) { return may_take_producer(region, *node, fusion); };
+  if (!std::ranges::all_of(later, [](const Node* node) { return is_generator(*node); })) return;
+  if (!std::ranges::all_of(readers, may_join) || !std::ranges::all_of(later, may_repeat)) return;
+  region.nodes.insert(readers.begin(), readers.end());
+  region.nodes.insert(later.begin(), later.end());
+  region.repeated.insert(later.begin(), later.end());
+  region.last = *readers.begin();
+  region.kept.assign(std::next(readers.begin()), readers.end());
+}
+
 // The moments of the rows that a contraction ends with, which others read too.
 void take_moments(Region& region, Fusion& fusion) {
-  if (!region.root->op->traits.has(Trait::kContraction) || region.last->results.size() != 1) return;
+  const bool has_others = !region.kept.empty() || region.last->results.size() != 1;
+  if (!region.root->op->traits.has(Trait::kContraction) || has_others) return;
   for (Node* user : region.last->results[0]->users) {
     if (user->op != &ops::row_moments || fusion.taken.contains(user)) continue;
     if (!fusion.rules.may_take_consumer(*region.root, *user) || !fusion.rewrites.allow(*user)) continue;
@@ -153,16 +180,6 @@ bool is_free(const Region& region, const Node& producer, Fusion& fusion) {
   const auto inside = [&](Node* user) { return region.nodes.contains(user); };
   return !fusion.graph.is_output(result) && std::ranges::all_of(result->users, inside) &&
          !fusion.aliases.of(producer);
-}
-
-// Whether the producer makes, or reads, what the root writes in place: it has to be complete before.
-bool must_be_complete(const Node& root, const Node& producer, AliasOffsets& aliases) {
-  if (!root.op->traits.has(Trait::kInPlace)) return false;
-  if (root.operands[0]->producer == &producer) return true;
-  const Value* written = aliases.root(root.operands[0]);
-  return std::ranges::any_of(producer.operands, [&](const Value* operand) {
-    return operand != nullptr && aliases.root(operand) == written;
-  });
 }
 
 bool has_type_of(const Node& node, const Node& root) {
@@ -218,13 +235,6 @@ void take_twin(Region& region, Fusion& fusion) {
     region.twin = twin;
     return;
   }
-}
-
-bool may_take_producer(const Region& region, const Node& producer, Fusion& fusion) {
-  if (must_round(producer) || must_be_complete(*region.root, producer, fusion.aliases)) return false;
-  return fusion.rules.may_take_producer(*region.root, producer) &&
-         (region.twin == nullptr || fusion.rules.may_take_producer(*region.twin, producer)) &&
-         fusion.rewrites.allow(producer);
 }
 
 // Absorbs producers whose users are all inside, and repeats generators, to a fixed point.
@@ -328,6 +338,7 @@ Graph fuse(Graph graph, const FuseRules& rules, Rewrites& rewrites) {
     Region& region = regions.emplace_back(Region{root, root, {root}});
     if (consumers) {
       take_consumers(region, fusion);
+      take_readers(region, fusion);
       take_moments(region, fusion);
       take_statistics(region, fusion);
     }

@@ -6,6 +6,8 @@
 
 #include "engine/group_uses.h"
 #include "ir/bound_symbol.h"
+#include "loops/compose.h"
+#include "loops/rewrite.h"
 #include "ops/routine_attributes.h"
 
 namespace ingot::core {
@@ -109,6 +111,38 @@ std::vector<const Node*> nodes_before(const Members& members, std::span<const Va
   return nodes;
 }
 
+// Another result of the same elements, as a stage of the loops that compute the first.
+void add_stage(RegionKernel& region, RegionKernel other) {
+  std::vector<int> numbers;
+  for (size_t i = 0; i < other.buffers.size(); ++i) {
+    const auto known = std::ranges::find(region.buffers, other.buffers[i]);
+    numbers.push_back(static_cast<int>(known - region.buffers.begin()));
+    if (known != region.buffers.end()) continue;
+    region.buffers.push_back(other.buffers[i]);
+    region.kernel.buffers.push_back(other.kernel.buffers[i]);
+  }
+  loops::use_buffers(other.kernel, numbers);
+  std::map<std::string, Dim> same;
+  for (size_t i = 0; i < other.kernel.parallel.size(); ++i)
+    same.emplace(other.kernel.parallel[i].variable, Dim::symbol(region.kernel.parallel[i].variable));
+  loops::Stage& stage = region.kernel.stages.emplace_back(std::move(other.kernel.stages[0]));
+  stage.value = loops::substitute(stage.value, same);
+  for (Dim& dim : stage.store->index) dim = substitute(dim, same);
+  region.kernel.symbols.insert(other.kernel.symbols.begin(), other.kernel.symbols.end());
+}
+
+// The outputs of a contraction's region: elementwise ones are computed together, element by element.
+RegionKernel compose_outputs(std::span<const Node* const> nodes, std::span<const Value* const> outputs) {
+  std::vector<RegionKernel> each;
+  for (size_t i = 0; i < outputs.size(); ++i) each.push_back(compose_region(nodes, outputs.subspan(i, 1)));
+  const auto is_alone = [](const RegionKernel& region) {
+    return loops::is_elementwise(region.kernel) && region.kernel.stages[0].bindings.empty();
+  };
+  if (!std::ranges::all_of(each, is_alone)) return compose_region(nodes, outputs);
+  for (size_t i = 1; i < each.size(); ++i) add_stage(each[0], std::move(each[i]));
+  return std::move(each[0]);
+}
+
 }  // namespace
 
 RegionKernel epilogue_of(const Members& members, const Node& contraction) {
@@ -118,7 +152,7 @@ RegionKernel epilogue_of(const Members& members, const Node& contraction) {
     RegionKernel plain{plain_epilogue(result->type), {result, result}};
     return plain;
   }
-  RegionKernel epilogue = compose_region(rest, members.outputs);
+  RegionKernel epilogue = compose_outputs(rest, members.outputs);
   const auto position = std::ranges::find(epilogue.buffers, result) - epilogue.buffers.begin();
   return move_buffer_first(std::move(epilogue), static_cast<int>(position));
 }

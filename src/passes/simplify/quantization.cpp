@@ -96,7 +96,7 @@ bool quantizes_dequantized(const Match& match) {
 
 // What a value is limited to; nullopt: it is not.
 std::optional<ops::Clamp> limits(const Node* node) {
-  if (node == nullptr || node->results[0]->users.size() != 1) return std::nullopt;
+  if (node == nullptr) return std::nullopt;
   if (node->op == &ops::relu) return ops::Clamp{.low = 0};
   if (node->op != &ops::clamp) return std::nullopt;
   return node->attributes<ops::Clamp>();
@@ -125,22 +125,30 @@ std::optional<float> increasing_scale(const Node& quantization) {
   return scale && *scale > 0 ? std::optional(static_cast<float>(*scale)) : std::nullopt;
 }
 
-Value* quantized_without_limits(Graph& graph, const Match& match) {
-  const Node& root = match.root();
-  const Node* before = root.operands[0]->producer;
-  const auto clamp = limits(before);
-  const auto scale = increasing_scale(root);
-  const auto zero_point =
-      root.has_operand(kZeroPoint) ? number_everywhere(root.operands[kZeroPoint]) : std::optional(0.0);
-  if (!clamp || !scale || !zero_point || graph.is_output(before->results[0])) return nullptr;
-  const auto range = root.attributes<ops::Quantize>();
+// Whether the numbers are the same without limits of what is quantized: the range has them too.
+bool has_limits(const Node& quantization, const ops::Clamp& clamp) {
+  const auto scale = increasing_scale(quantization);
+  const auto zero_point = quantization.has_operand(kZeroPoint)
+                              ? number_everywhere(quantization.operands[kZeroPoint])
+                              : std::optional(0.0);
+  if (!scale || !zero_point) return false;
+  const auto range = quantization.attributes<ops::Quantize>();
   const auto number_of = [&](double limit) {
     return std::nearbyint(static_cast<float>(limit) * *scale) + static_cast<float>(*zero_point);
   };
-  if (number_of(clamp->low) > static_cast<float>(range.minimum) ||
-      number_of(clamp->high) < static_cast<float>(range.maximum))
-    return nullptr;
-  return quantized_like(graph, before->operands[0], root);
+  return number_of(clamp.low) <= static_cast<float>(range.minimum) &&
+         number_of(clamp.high) >= static_cast<float>(range.maximum);
+}
+
+// Where others read the limited value, too, it would be stored beside that without limits.
+Value* quantized_without_limits(Graph& graph, const Match& match) {
+  const Node* before = match.root().operands[0]->producer;
+  const auto clamp = limits(before);
+  if (!clamp || graph.is_output(before->results[0])) return nullptr;
+  const bool gains = std::ranges::all_of(before->results[0]->users, [&](const Node* user) {
+    return user->op == &ops::quantize && has_limits(*user, *clamp);
+  });
+  return gains ? quantized_like(graph, before->operands[0], match.root()) : nullptr;
 }
 
 Value* pooled_numbers(Graph& graph, const Match& match) {

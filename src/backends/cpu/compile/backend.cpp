@@ -18,6 +18,7 @@
 #include "backends/cpu/compile/templates/transposition.h"
 #include "backends/steps/fusion_rules.h"
 #include "backends/steps/members.h"
+#include "ir/elementwise.h"
 #include "ir/in_place.h"
 #include "loops/overwrite.h"
 #include "loops/zero_padding.h"
@@ -171,6 +172,9 @@ class CpuBackend final : public Backend {
     if (producer.op == &ops::relayout && prefers_channels_last(root, target))
       return {false, "it brings channels together, which are read more than once"};
     return may_take_producer(root, producer, ready_for(target));
+  }
+  bool may_keep_producer(const Node& root, const Node& node, const Target& target) const override {
+    return computes_elements(node) && find_ready_template(root, target) != nullptr;
   }
 
   std::vector<LoweredStep> lower(const Node& node, const SymbolTable& symbols,
