@@ -114,7 +114,7 @@ NodesInOrder made_later(const NodesInOrder& readers, const Value* value, const F
   return in_order(later, fusion);
 }
 
-// The nodes that alone read what a contraction ends with, if their results together are no larger: such as
+// The nodes that alone read what a contraction ends with, if their results together are not larger: such as
 // quantizations for two readers. The region stands where the first of them does, with constants that are made
 // later, and has the results of all.
 void take_readers(Region& region, Fusion& fusion) {
