@@ -21,12 +21,12 @@ Graph::~Graph() = default;
 Graph::Graph(Graph&&) noexcept = default;
 Graph& Graph::operator=(Graph&&) noexcept = default;
 
-Value* Graph::add_input(std::string input_name, TensorType type) {
+Value* Graph::insert_input(size_t position, std::string input_name, TensorType type) {
   auto& value = input_values_.emplace_back(std::make_unique<Value>());
   value->name = unique_name(input_name);
   value->type = std::move(type);
-  value->index = inputs_.size();
-  inputs_.push_back(value.get());
+  inputs_.insert(inputs_.begin() + static_cast<ptrdiff_t>(position), value.get());
+  for (size_t i = position; i < inputs_.size(); ++i) inputs_[i]->index = i;
   ++revision_;
   return value.get();
 }

@@ -83,7 +83,10 @@ class Graph {
   const std::list<std::unique_ptr<Node>>& nodes() const { return nodes_; }
   uint64_t revision() const { return revision_; }  // grows with each change
 
-  Value* add_input(std::string name, TensorType type);
+  Value* add_input(std::string name, TensorType type) {
+    return insert_input(inputs_.size(), std::move(name), std::move(type));
+  }
+  Value* insert_input(size_t position, std::string name, TensorType type);
 
   // Appends (or inserts before the insertion point) a node: checks operands against the record, infers result
   // types. Errors carry `source` and the node's name.

@@ -202,12 +202,6 @@ def test_branches_with_known_conditions():
     x = np.array([1, -2, 3], np.float32)
     close(ingot.onnx.compile(made("c", {"c": np.array(True)}))(x), -x)
     close(ingot.onnx.compile(made("c", {"c": np.array(False)}))(x), np.abs(x))
-    model = made("c", {})
-    model.graph.node.insert(0, helper.make_node("ReduceSum", ["x"], ["s"], keepdims=0))
-    model.graph.node.insert(1, helper.make_node("Cast", ["s"], ["c"], to=TensorProto.BOOL))
-    with pytest.raises(ingot.UnsupportedError, match="ONNX If: the condition is not a constant") as caught:
-        ingot.onnx.compile(model)
-    assert caught.value.node == "choice"
 
 
 def test_functions_of_the_model_are_expanded():

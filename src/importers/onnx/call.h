@@ -3,6 +3,7 @@
 // schema. Accessors throw INGOT-N541 or INGOT-U543 if a model does not have what they ask for.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -28,6 +29,8 @@ class Scope {
   virtual void give(const std::string& name, Sizes sizes) = 0;
   // Runs a nested graph here; its outputs get the names `outputs`.
   virtual void run(const GraphDef& graph, const std::vector<std::string>& outputs) = 0;
+  // A scope whose nodes go into `body`. It knows no value of this one, and lives shorter.
+  virtual std::unique_ptr<Scope> inside(Graph& body) = 0;
 };
 
 // INGOT-U543: a node that breaks the rules of its operator.

@@ -129,6 +129,7 @@ class NumberedScope final : public Scope {
   void give(const std::string&, Value* value) override { graph_.outputs = {value}; }
   void give(const std::string&, Sizes) override { refuse("it does not move elements"); }
   void run(const GraphDef&, const std::vector<std::string>&) override { refuse("it does not move elements"); }
+  std::unique_ptr<Scope> inside(Graph&) override { refuse("it does not move elements"); }
 
   Sizes result(DType dtype) {
     const Tensor numbers = evaluate(graph_, {}, {}).outputs.at(0);

@@ -64,7 +64,7 @@ aten::Program describe(const LoadedModel& model) {
 aten::Imported import_model(const LoadedModel& model, bool weights_are_constants) {
   ImportState state(model, weights_are_constants);
   Graph& graph = state.result.graph;
-  GraphScope scope(state, model.model.opsets);
+  GraphScope scope(state, model.model.opsets, graph);
   for (const InputType& input : input_types(model, graph.symbols)) {
     scope.give(input.name, graph.add_input(input.name, input.type));
     state.result.input_slots.emplace_back(TensorSlot{});

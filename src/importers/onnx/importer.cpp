@@ -130,7 +130,7 @@ void GraphScope::convert(const NodeDef& node) {
 void GraphScope::call_function(const FunctionDef& function, const NodeDef& node) {
   if (++state_.depth > kMostCalls) refuse("functions call each other too deep");
   require_at_most(function.inputs.size(), node);
-  GraphScope body(state_, function.opsets);
+  GraphScope body(state_, function.opsets, graph_);
   for (size_t i = 0; i < function.inputs.size() && i < node.inputs.size(); ++i) {
     if (!node.inputs[i].empty()) body.slots_[function.inputs[i]] = slot(node.inputs[i]);
   }
@@ -145,7 +145,7 @@ void GraphScope::call_function(const FunctionDef& function, const NodeDef& node)
 void GraphScope::run(const GraphDef& nested, const std::vector<std::string>& outputs) {
   if (++state_.depth > kMostCalls) refuse("graphs are nested too deep");
   if (nested.sparse_initializers > 0) refuse("sparse initializers");
-  GraphScope body(state_, opsets_, this);
+  GraphScope body(state_, opsets_, graph_, this);
   for (const TensorDef& tensor : nested.initializers) body.add_initializer(tensor.name, read(tensor));
   body.import_nodes(nested.nodes);
   if (outputs.size() > nested.outputs.size()) refuse_node("it has more outputs than its graph");

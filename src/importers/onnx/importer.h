@@ -28,17 +28,19 @@ struct ImportState {
   size_t nodes = 0, depth = 0;
 };
 
-// One graph, or one call of a function: a namespace of values. Names that it lacks are those of `outer`.
+// One graph, or one call of a function: a namespace of values. Names that it lacks are those of `outer`,
+// which is of the same graph of ours.
 class GraphScope final : public Scope {
  public:
-  GraphScope(ImportState& state, const std::map<std::string, int64_t>& opsets, GraphScope* outer = nullptr)
-      : state_(state), opsets_(opsets), outer_(outer) {}
+  GraphScope(ImportState& state, const std::map<std::string, int64_t>& opsets, Graph& graph,
+             GraphScope* outer = nullptr)
+      : state_(state), opsets_(opsets), graph_(graph), outer_(outer) {}
 
   // Adds the values of initializers; the nodes in order.
   void add_initializer(const std::string& name, const Tensor& value);
   void import_nodes(const std::vector<NodeDef>& nodes);
 
-  Graph& graph() override { return state_.result.graph; }
+  Graph& graph() override { return graph_; }
   Value* tensor(const std::string& name) override;
   std::optional<Tensor> literal(const std::string& name) override;
   std::optional<Sizes> sizes(const std::string& name) override;
@@ -47,6 +49,9 @@ class GraphScope final : public Scope {
   void give(const std::string& name, Value* value) override;
   void give(const std::string& name, Sizes sizes) override;
   void run(const GraphDef& graph, const std::vector<std::string>& outputs) override;
+  std::unique_ptr<Scope> inside(Graph& body) override {
+    return std::make_unique<GraphScope>(state_, opsets_, body);
+  }
 
  private:
   struct Slot {
@@ -64,6 +69,7 @@ class GraphScope final : public Scope {
 
   ImportState& state_;
   const std::map<std::string, int64_t>& opsets_;
+  Graph& graph_;  // that gets the nodes
   GraphScope* outer_;
   std::map<std::string, Slot> slots_;
 };
