@@ -13,6 +13,7 @@ from ingot.devices import architecture
 
 HAS_GPU = torch.cuda.is_available()
 DEVICE = f"cuda:{architecture()}" if HAS_GPU else "cuda:sm_90a"
+HAS_WARP_GROUPS = DEVICE == "cuda:sm_90a"  # kernels by wgmma, the only ones that keep moments of their rows
 
 needs_gpu = pytest.mark.skipif(not HAS_GPU, reason="there is no GPU")
 needs_nvrtc = pytest.mark.skipif(not os.environ.get("INGOT_NVRTC"), reason="there is no NVRTC")

@@ -11,6 +11,9 @@ import pytest
 import torch
 from accuracy import assert_accurate
 from gpu_targets import needs_gpu, needs_nvrtc
+
+pytest.importorskip("torchao")  # which makes their weights
+
 from narrow_layers import DEPTH, FORMATS, exact, layer
 from torchao.utils import unwrap_tensor_subclass
 
