@@ -341,7 +341,12 @@ int cuEventRecord(void* event, void* stream) {
   RETURN_FAILURE();
   auto done = std::make_shared<std::atomic<bool>>(false);
   if (own<Stream>(stream)->captured == nullptr) own<Event>(event)->done = done;
-  return static_cast<Stream*>(stream)->add([done] { *done = true; }), 0;
+  static const char* const late = std::getenv("FAKE_LATE_EVENTS");  // milliseconds, as of kernels before them
+  return static_cast<Stream*>(stream)->add([done] {
+    if (late != nullptr) std::this_thread::sleep_for(std::chrono::milliseconds(std::atoi(late)));
+    *done = true;
+  }),
+         0;
 }
 int cuEventQuery(void* event) {
   RETURN_FAILURE();

@@ -200,21 +200,36 @@ def test_nothing_lies_between_a_sum_and_the_next_product() -> None:
     assert not any("with_next" in step for step in steps_of(1))
 
 
-@pytest.mark.parametrize("refusing", range(RANKS))
-def test_all_ranks_refuse_peers_alike(folder: Path, fake_nccl: Path, refusing: int) -> None:
-    """One process does not want its memory to be written: no rank waits for what another does not send."""
+def run_apart(engine: Path, machine: Machine, variables: dict[int, dict[str, object]]) -> list[str]:
+    """Each rank a process of the command line, with these variables; what they say."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{probe.getsockname()[1]}"
-    machine = Machine(fake_nccl, has_peers=True)
     ranks = []
     for rank in range(RANKS):
-        variables = {"INGOT_RANK": rank, "INGOT_WORLD_SIZE": RANKS, "INGOT_ADDRESS": address}
-        variables |= {"INGOT_PEER_MEMORY": 0} if rank == refusing else {}
-        command = [INGOT, "run", folder / "twice.ingot", "--gpu", str(rank), "--shapes", "x:5x3"]
+        own = {
+            "INGOT_RANK": rank,
+            "INGOT_WORLD_SIZE": RANKS,
+            "INGOT_ADDRESS": address,
+            **variables.get(rank, {}),
+        }
+        command = [INGOT, "run", engine, "--gpu", str(rank), "--shapes", "x:5x3"]
         ranks.append(subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                                      env=machine.environment(**variables)))  # fmt: skip
-    for process in ranks:
-        said = process.communicate()[1]
-        assert process.returncode == 0, said
+                                      env=machine.environment(**own)))  # fmt: skip
+    said = [process.communicate()[1] for process in ranks]
+    assert [process.returncode for process in ranks] == [0] * RANKS, said
+    return said
+
+
+@pytest.mark.parametrize("refusing", range(RANKS))
+def test_all_ranks_refuse_peers_alike(folder: Path, fake_nccl: Path, refusing: int) -> None:
+    """One process does not want its memory to be written: no rank waits for what another does not send."""
+    machine = Machine(fake_nccl, has_peers=True)
+    for said in run_apart(folder / "twice.ingot", machine, {refusing: {"INGOT_PEER_MEMORY": 0}}):
         assert " 0 reductions by peers" in said
+
+
+@pytest.mark.parametrize("late", range(RANKS))
+def test_a_rank_that_has_finished_may_end_before_others(folder: Path, fake_nccl: Path, late: int) -> None:
+    """Whose GPUs still work, on what needs no other rank."""
+    run_apart(folder / "twice.ingot", Machine(fake_nccl), {late: {"FAKE_LATE_EVENTS": 300}})

@@ -25,6 +25,7 @@ using Kind = DeviceCollective::Kind;
 
 constexpr std::chrono::milliseconds kLook{20};      // between looks at work that goes on
 constexpr std::chrono::milliseconds kReason{1000};  // for the group to say why NCCL failed
+constexpr std::chrono::milliseconds kRest{1000};    // that a rank's work may take when another one has ended
 constexpr std::chrono::microseconds kPoll{20};
 constexpr std::chrono::milliseconds kAbort{500};  // that the end of a communicator usually needs less than
 
@@ -322,14 +323,18 @@ void NcclGroup::run_watcher() {
   }
 }
 
+// Whether the work that was enqueued first is done; the next one is looked at then.
+bool NcclGroup::has_finished() {
+  constexpr int kNotReady = 600;
+  if (device_.driver().query_event(watched_[0].event) == kNotReady) return false;
+  std::swap(watched_[0], watched_[1]);
+  watched_[1].is_recorded = false;
+  return true;
+}
+
 // At work that may be done.
 void NcclGroup::look(std::unique_lock<std::mutex>& lock) {
-  constexpr int kNotReady = 600;
-  if (device_.driver().query_event(watched_[0].event) != kNotReady) {
-    std::swap(watched_[0], watched_[1]);
-    watched_[1].is_recorded = false;
-    return;
-  }
+  if (has_finished()) return;
   int state = kNcclSuccess;
   const int answer = nccl_->async_error(communicator_, &state);
   if (answer == kNcclSuccess && state != kNcclSuccess && state != kNcclInProgress)
@@ -341,7 +346,17 @@ void NcclGroup::look(std::unique_lock<std::mutex>& lock) {
   const std::string text = is_usable ? "" : group.failure();
   const std::string code(is_usable ? "" : group.failure_code());
   lock.lock();
-  if (!is_usable) end(code, text);
+  if (!is_usable && !finishes_alone(lock)) end(code, text);
+}
+
+// A rank that has finished may end before others, whose work needs it no more.
+bool NcclGroup::finishes_alone(std::unique_lock<std::mutex>& lock) {
+  const auto limit = Clock::now() + kRest;
+  while (!is_over_ && text_.empty() && Clock::now() < limit) {
+    if (has_finished()) return true;
+    changed_.wait_for(lock, kLook);
+  }
+  return is_over_ || has_finished();
 }
 
 // Before the group goes.

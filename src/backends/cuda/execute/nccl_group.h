@@ -68,6 +68,8 @@ class NcclGroup final : public DeviceGroup {
   [[noreturn]] void throw_failure();
   void run_watcher();
   void look(std::unique_lock<std::mutex>& lock);
+  bool has_finished();
+  bool finishes_alone(std::unique_lock<std::mutex>& lock);
   void end(std::string_view code, const std::string& text);
   void abort();
   std::string problem_of(int result) const;
