@@ -53,6 +53,19 @@ def test_profiles_have_the_device(engine: Path, fake_driver: Path) -> None:
 
 
 @needs_nvrtc
+def test_traces_name_kernels_by_their_operators(engine: Path, fake_driver: Path, tmp_path: Path) -> None:
+    trace = tmp_path / "trace.json"
+    done = _run("profile", engine, "--seconds", "0.02", "--trace", trace, driver=fake_driver)
+    assert done.returncode == 0, done.stderr
+    steps = json.loads(_run("inspect", "--json", engine, driver=None).stdout)["main"]["steps"]
+    events = [event for event in json.loads(trace.read_text())["traceEvents"] if event["ph"] == "X"]
+    names = [event["name"] for event in events]
+    assert set(names) >= {step["name"] for step in steps if step["kind"] == "kernel"}
+    assert any("linear" in name for name in names)
+    assert all(event["dur"] >= 0 for event in events)
+
+
+@needs_nvrtc
 def test_benchmarks_say_what_the_kernels_do(engine: Path, fake_driver: Path) -> None:
     done = _run("bench", engine, "--seconds", "0.02", driver=fake_driver)
     assert done.returncode == 0, done.stderr
