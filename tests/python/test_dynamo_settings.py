@@ -51,6 +51,7 @@ MODELS: dict[str, tuple[Callable[[], Any], list[torch.Tensor]]] = {
 @pytest.fixture(autouse=True)
 def _nothing_traced() -> None:
     torch._dynamo.reset()
+    torch._dynamo.utils.counters.clear()
 
 
 def _settings() -> list[bool]:

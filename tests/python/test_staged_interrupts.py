@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import contextlib
-import copy
 import os
 import subprocess
 import sys
@@ -34,32 +33,20 @@ from staged_builds import (
 __all__ = ["held", "no_grad", "tests_do_not_wait_for_others", "times_are_predictable"]  # fixtures
 
 
-class Slow:
-    """The core of an engine whose exchange takes a while."""
-
-    def __init__(self, core: Any, begun: threading.Event) -> None:
-        self.core, self.begun = core, begun
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.core, name)
-
-    def take_engine(self, other: Any) -> None:
-        self.begun.set()
-        time.sleep(0.3)
-        self.core.take_engine(other)
-
-    def __deepcopy__(self, memo: dict) -> Any:
-        return copy.deepcopy(self.core)
-
-
 def test_a_fork_waits_for_an_exchange(held: Held) -> None:
     """The child has the engines of one stage, and its report says of which."""
     x, model = MODELS["hybrid"][1], made("hybrid", 1)
     module, begun = staged(model, x), threading.Event()
     assert len(module.compiled.engines) > 1
     held.wait_until_begun()
-    last = module._staged.parts[-1]
-    last.core = Slow(last.core, begun)
+    take = module._staged._take
+
+    def take_slowly(better: Any) -> None:
+        begun.set()
+        time.sleep(0.3)
+        take(better)
+
+    module._staged._take = take_slowly
     held.let_go()
     assert begun.wait(PATIENCE)
     child = os.fork()
