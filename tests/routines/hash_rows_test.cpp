@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include <cstring>
+#include <algorithm>
 
 #include "routines/routines.h"
 #include "support/error.h"
@@ -13,7 +13,7 @@ namespace {
 std::vector<uint64_t> hashes_of(DType dtype, std::vector<int64_t> shape, const std::vector<uint64_t>& words,
                                 std::vector<int64_t> result, DType hashed = DType::kU64) {
   const Tensor x = make_tensor(dtype, std::move(shape)), hashes = make_tensor(hashed, std::move(result));
-  std::memcpy(x.data.get(), words.data(), words.size() * sizeof(uint64_t));
+  std::ranges::copy(words, reinterpret_cast<uint64_t*>(x.data.get()));
   const std::vector<TensorView> inputs = {x.view()}, outputs = {hashes.view()};
   routines::hash_rows({.inputs = inputs, .outputs = outputs, .attributes = {}});
   const auto* first = reinterpret_cast<const uint64_t*>(hashes.data.get());
