@@ -31,6 +31,12 @@ std::vector<Value*> graph_operands(const Node& node) {
   return operands;
 }
 
+std::vector<TensorType> types_of(std::span<Value* const> values) {
+  std::vector<TensorType> types;
+  for (const Value* value : values) types.push_back(value->type);
+  return types;
+}
+
 std::string control_flow_problem(const Node& node, std::span<const TensorType> results) {
   const auto name = node.op->name;
   if (node.graphs.empty() || node.graphs.size() > 2)

@@ -9,6 +9,7 @@
 //     while condition: condition, carried = graph(iteration++, carried, values)
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,8 @@ size_t carried_count(const Node& loop);
 // The operands that the inputs of the node's graphs stand for, null for the number of the iteration. A
 // carried value is its operand only in the first iteration.
 std::vector<Value*> graph_operands(const Node& node);
+
+std::vector<TensorType> types_of(std::span<Value* const> values);
 
 // What is wrong with operands, graphs and results; "": nothing.
 std::string control_flow_problem(const Node& node, std::span<const TensorType> results);

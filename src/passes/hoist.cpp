@@ -6,6 +6,7 @@
 
 #include "ops/model_source.h"
 #include "ops/ops.h"
+#include "ops/weight_or_constant.h"
 
 namespace ingot::core {
 namespace {
@@ -24,7 +25,7 @@ bool mentions_symbols(const AttributeValue& value) {
 
 // Whether the node's value is the same in every run.
 bool is_invariant(const Node& node, const Nodes& invariant) {
-  if (node.op == &ops::weight || node.op == &ops::constant) return true;
+  if (ops::is_weight_or_constant(&node)) return true;
   const Traits traits = node.op->traits;
   if (traits.has(Trait::kSource) || traits.has(Trait::kRandom) || traits.has(Trait::kSideEffect))
     return false;

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "ops/ops.h"
+#include "ops/weight_or_constant.h"
 
 namespace ingot::core::aten {
 
@@ -31,12 +31,6 @@ std::vector<const Argument*> pointers(const ArgumentList& list) {
   return result;
 }
 
-std::vector<TensorType> types_of(const std::vector<core::Value*>& values) {
-  std::vector<TensorType> types;
-  for (const core::Value* value : values) types.push_back(value->type);
-  return types;
-}
-
 Operands::Operands(core::Graph& body, std::vector<core::Value*> outer) : outer_(std::move(outer)) {
   for (core::Value* value : outer_) inner_.push_back(body.add_input(value->name, value->type));
 }
@@ -45,9 +39,7 @@ std::vector<core::Value*> Operands::with_weights(core::Graph& body, size_t first
   std::vector<core::Value*> values = inner_;
   for (size_t i = first; i < values.size(); ++i) {
     const core::Node* producer = outer_[i]->producer;
-    const bool is_stored =
-        producer != nullptr && (producer->op == &ops::weight || producer->op == &ops::constant);
-    if (is_stored) values[i] = body.add_copy(*producer, {})->results[0];
+    if (ops::is_weight_or_constant(producer)) values[i] = body.add_copy(*producer, {})->results[0];
   }
   return values;
 }

@@ -18,7 +18,6 @@ ControlArguments arguments_of(const Node& node);
 
 const ArgumentList& list_of(const ControlArguments& arguments, size_t index);  // empty if it is not a list
 std::vector<const Argument*> pointers(const ArgumentList& list);
-std::vector<TensorType> types_of(const std::vector<core::Value*>& values);
 
 // A value of the graph around `body`, inside of it: weights and constants are copied, others become operands.
 class Operands {

@@ -10,6 +10,7 @@
 #include "importers/aten/program/node_error.h"
 #include "importers/aten/recorded.h"
 #include "ir/bound_symbol.h"
+#include "ir/control_flow.h"
 #include "ops/axis.h"
 #include "ops/bounds.h"
 #include "ops/generate.h"

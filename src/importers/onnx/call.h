@@ -33,6 +33,8 @@ class Scope {
   virtual std::unique_ptr<Scope> inside(Graph& body) = 0;
 };
 
+constexpr size_t kMostNested = 32;  // graphs, and calls of functions, within each other
+
 // INGOT-U543: a node that breaks the rules of its operator.
 [[noreturn]] void refuse_node(std::string problem);
 

@@ -23,7 +23,7 @@ void require_at_most(size_t most, const NodeDef& node) {
 }
 
 // Against files whose functions call each other many times.
-constexpr size_t kMostNodes = size_t{1} << 17, kMostCalls = 32;
+constexpr size_t kMostNodes = size_t{1} << 17;
 
 std::string label_of(const NodeDef& node, size_t index) {
   if (!node.name.empty()) return node.name;
@@ -128,7 +128,7 @@ void GraphScope::convert(const NodeDef& node) {
 }
 
 void GraphScope::call_function(const FunctionDef& function, const NodeDef& node) {
-  if (++state_.depth > kMostCalls) refuse("functions call each other too deep");
+  if (++state_.depth > kMostNested) refuse("functions call each other too deep");
   require_at_most(function.inputs.size(), node);
   GraphScope body(state_, function.opsets, graph_);
   for (size_t i = 0; i < function.inputs.size() && i < node.inputs.size(); ++i) {
@@ -143,7 +143,7 @@ void GraphScope::call_function(const FunctionDef& function, const NodeDef& node)
 }
 
 void GraphScope::run(const GraphDef& nested, const std::vector<std::string>& outputs) {
-  if (++state_.depth > kMostCalls) refuse("graphs are nested too deep");
+  if (++state_.depth > kMostNested) refuse("graphs are nested too deep");
   if (nested.sparse_initializers > 0) refuse("sparse initializers");
   GraphScope body(state_, opsets_, graph_, this);
   for (const TensorDef& tensor : nested.initializers) body.add_initializer(tensor.name, read(tensor));

@@ -7,12 +7,10 @@
 
 #include <fmt/core.h>
 
-#include "ops/ops.h"
+#include "ops/weight_or_constant.h"
 
 namespace ingot::core::onnx {
 namespace {
-
-constexpr size_t kMostGraphs = 32;  // within each other
 
 struct OutsideNames {
   std::set<std::string> seen;
@@ -20,7 +18,7 @@ struct OutsideNames {
 };
 
 void add_names(const GraphDef& graph, std::set<std::string> own, OutsideNames& found, size_t depth) {
-  if (depth > kMostGraphs) refuse("graphs are nested too deep");
+  if (depth > kMostNested) refuse("graphs are nested too deep");
   for (const ValueDef& input : graph.inputs) own.insert(input.name);
   for (const TensorDef& value : graph.initializers) own.insert(value.name);
   const auto use = [&](const std::string& name) {
@@ -36,11 +34,6 @@ void add_names(const GraphDef& graph, std::set<std::string> own, OutsideNames& f
 }
 
 std::string result_name(size_t index) { return fmt::format("result {}", index); }
-
-bool is_stored(const Value& value) {
-  return value.producer != nullptr &&
-         (value.producer->op == &ops::weight || value.producer->op == &ops::constant);
-}
 
 }  // namespace
 
@@ -73,7 +66,7 @@ std::vector<Value*> NestedGraph::bring_in(Scope& outer, std::span<const std::str
     }
     Value* value = outer.tensor(name);
     require(outer.element_type(value) == value->type.dtype, "its graph reads elements of four bits");
-    if (is_stored(*value)) {
+    if (ops::is_weight_or_constant(value->producer)) {
       scope_->give(name, graph_.add_copy(*value->producer, {})->results[0]);
     } else if (const std::optional<Tensor> known = outer.literal(name)) {
       scope_->give(name, graph_.add_constant(*known));

@@ -8,6 +8,7 @@
 #include "ops/reduce.h"
 #include "ops/statistics.h"
 #include "ops/view.h"
+#include "ops/weight_or_constant.h"
 #include "passes/simplify/rules.h"
 
 namespace ingot::core::rewriting {
@@ -89,8 +90,8 @@ bool is_matrix_transposition(const Match& match) {
 bool is_weight(const Match& match) {
   const Node* w = match.value("w")->producer;
   while (w != nullptr && (w->op == &ops::convert || w->op == &ops::transpose)) w = w->operands[0]->producer;
-  return match.value("w")->type.rank() == 2 && match.value("x")->type.rank() >= 1 && w != nullptr &&
-         (w->op == &ops::weight || w->op == &ops::constant);
+  return match.value("w")->type.rank() == 2 && match.value("x")->type.rank() >= 1 &&
+         ops::is_weight_or_constant(w);
 }
 Value* linear_of_turned(Graph& graph, const Match& match) {
   Value* turned = graph.call(ops::transpose, {match.value("w")}, ops::Permutation{{1, 0}});

@@ -7,6 +7,7 @@
 
 #include "importers/onnx/converters/converters.h"
 #include "importers/onnx/nested_graph.h"
+#include "ir/control_flow.h"
 #include "ops/axis.h"
 
 namespace ingot::core::onnx {
@@ -20,12 +21,6 @@ Value* as_scalar(Graph& graph, Value* value, DType dtype) {
 Value* both(Graph& graph, Value* a, Value* b) {
   if (a == nullptr || b == nullptr) return a == nullptr ? b : a;
   return graph.call(ops::logical_and, {a, b});
-}
-
-std::vector<TensorType> types_of(std::span<Value* const> values) {
-  std::vector<TensorType> types;
-  for (const Value* value : values) types.push_back(value->type);
-  return types;
 }
 
 bool are_alike(const TensorType& a, const TensorType& b) { return a.dtype == b.dtype && a.shape == b.shape; }
