@@ -29,6 +29,7 @@ import torch
 from ingot.devices import architecture
 
 from bench import cuda_cases
+from bench.compiled_calls import does_nothing, multiplies
 from bench.cuda_peers import Way
 
 ROUNDS, CALLS = 60, 20
@@ -101,17 +102,6 @@ def ahead_of_time(name: str, dtype: torch.dtype, _: str) -> dict[str, float]:
         "module": lambda k: module(*sets[k]),
         "replay": lambda _: graph.replay(),
     })  # fmt: skip
-
-
-def does_nothing(module: torch.fx.GraphModule, inputs: list[Any]) -> Callable[..., Any]:
-    results = module(*inputs)
-    return lambda *arguments: results
-
-
-def multiplies(module: torch.fx.GraphModule, inputs: list[Any]) -> Callable[..., Any]:
-    results = module(*inputs)
-    one = torch.ones(8, device="cuda")
-    return lambda *arguments: (one * one, results)[1]
 
 
 def just_in_time(name: str, dtype: torch.dtype, _: str) -> dict[str, float]:
