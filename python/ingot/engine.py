@@ -113,18 +113,8 @@ class Engine:
             choice("trust", trust, _TRUST),
             choice("memory", memory, MEMORY),
         )
-        return _opened(
-            open_core,
-            threads,
-            weights,
-            trusted_keys,
-            weight_budget,
-            device,
-            rank,
-            cpu,
-            check_indices,
-            cuda_graphs,
-        )
+        running = running_of(check_indices, cuda_graphs)
+        return _opened(open_core, threads, weights, trusted_keys, weight_budget, device, rank, cpu, running)
 
     @staticmethod
     def from_bytes(
@@ -152,18 +142,8 @@ class Engine:
             choice("verify", verify, _VERIFY),
             choice("trust", trust, _TRUST),
         )
-        return _opened(
-            open_core,
-            threads,
-            weights,
-            trusted_keys,
-            weight_budget,
-            device,
-            rank,
-            cpu,
-            check_indices,
-            cuda_graphs,
-        )
+        running = running_of(check_indices, cuda_graphs)
+        return _opened(open_core, threads, weights, trusted_keys, weight_budget, device, rank, cpu, running)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Engine:
         """An engine with its own weights and states, sharing memory until they change."""
@@ -298,11 +278,9 @@ def _opened(
     device: Any,
     rank: int | Mapping[str, int] | None,
     cpu: str,
-    check_indices: str,
-    cuda_graphs: bool,
+    running: tuple[int, bool],
 ) -> Engine:
     """What `load` and `from_bytes` share, while other ranks wait."""
-    running = running_of(check_indices, cuda_graphs)
     with ranks.at_work():
         core = open_core(
             _thread_count(threads),
