@@ -7,14 +7,12 @@
 // FAKE_PEERS GPUs reach each other's memory, also in other processes, and the kernels with which ranks reduce
 // do so.
 #include <atomic>
-#include <condition_variable>
+#include <climits>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <deque>
-#include <functional>
 #include <initializer_list>
 #include <map>
 #include <memory>
@@ -27,58 +25,11 @@
 
 #include <pthread.h>
 
-#include "fake_peers.h"
+#include "fake_streams.h"
 
 namespace {
 
-using Work = std::function<void()>;
 constexpr int kMostDevices = 8;
-
-// What a handle points to. `device`: that of the context in which it was made.
-struct Object {
-  int device;
-  PeerKernel kernel;  // of functions that compute something
-};
-struct Event : Object {
-  std::shared_ptr<std::atomic<bool>> done;  // of the last record
-};
-struct Graph : Object {
-  std::vector<Work> work;
-};
-struct Stream : Object {
-  std::mutex mutex;
-  std::condition_variable changed;
-  std::deque<Work> waiting;
-  bool is_running = false, has_thread = false;
-  Graph* captured = nullptr;
-
-  void run() {
-    std::unique_lock lock(mutex);
-    for (;;) {
-      changed.wait(lock, [&] { return !waiting.empty(); });
-      const Work next = std::move(waiting.front());
-      waiting.pop_front();
-      is_running = true;
-      lock.unlock();
-      next();
-      lock.lock();
-      is_running = false;
-      changed.notify_all();
-    }
-  }
-  void add(Work work) {
-    if (captured != nullptr) return captured->work.push_back(std::move(work));
-    const std::scoped_lock lock(mutex);
-    waiting.push_back(std::move(work));
-    if (!has_thread) std::thread([this] { run(); }).detach();
-    has_thread = true;
-    changed.notify_all();
-  }
-  void wait() {
-    std::unique_lock lock(mutex);
-    changed.wait(lock, [&] { return waiting.empty() && !is_running; });
-  }
-};
 
 std::atomic<int> launches = 0, graph_launches = 0, captures = 0, fetches = 0, compiled = 0, wrong = 0,
                  pushed = 0;
@@ -93,19 +44,19 @@ auto& streams = *new std::vector<Stream*>;
 thread_local std::vector<Object*> current;
 bool is_started = false, is_forked = false;
 
+int number_of(const char* variable, int otherwise) {
+  const char* const text = std::getenv(variable);
+  return text == nullptr ? otherwise : std::atoi(text);
+}
 // What each call returns where none works, or 0.
 int failure() {
-  static const char* const most = std::getenv("FAKE_FAILS_AFTER");
-  if (is_forked) return 3;
-  return most != nullptr && launches + graph_launches >= std::atoi(most) ? 700 : 0;
+  static const int most = number_of("FAKE_FAILS_AFTER", INT_MAX);
+  return is_forked ? 3 : launches + graph_launches >= most ? 700 : 0;
 }
 #define RETURN_FAILURE() \
   if (const int failed = failure(); failed != 0) return failed
 
-int count() {
-  const char* const wanted = std::getenv("FAKE_GPUS");
-  return wanted == nullptr ? 1 : std::atoi(wanted);
-}
+int count() { return number_of("FAKE_GPUS", 1); }
 int current_device() {
   if (!current.empty()) return static_cast<int>(current.back() - contexts);
   ++wrong;
@@ -193,8 +144,7 @@ int cuDeviceGetUuid_v2(char* uuid, int device) {
   return 0;
 }
 int cuDeviceGetAttribute(int* value, int attribute, int) {
-  const char* const wanted = std::getenv("FAKE_GPU");  // its compute capability: 120 for 12.0
-  const int number = wanted == nullptr ? 90 : std::atoi(wanted);
+  const int number = number_of("FAKE_GPU", 90);  // its compute capability: 120 for 12.0
   const int shared = number == 80 ? 166912 : number < 90 || number >= 120 ? 101376 : 232448;
   *value = attribute == 13   ? 1980000
            : attribute == 36 ? 3201000
@@ -341,9 +291,9 @@ int cuEventRecord(void* event, void* stream) {
   RETURN_FAILURE();
   auto done = std::make_shared<std::atomic<bool>>(false);
   if (own<Stream>(stream)->captured == nullptr) own<Event>(event)->done = done;
-  static const char* const late = std::getenv("FAKE_LATE_EVENTS");  // milliseconds, as of kernels before them
+  static const int late = number_of("FAKE_LATE_EVENTS", 0);  // milliseconds, as of kernels before them
   return static_cast<Stream*>(stream)->add([done] {
-    if (late != nullptr) std::this_thread::sleep_for(std::chrono::milliseconds(std::atoi(late)));
+    std::this_thread::sleep_for(std::chrono::milliseconds(late));
     *done = true;
   }),
          0;
