@@ -38,13 +38,13 @@ demo: build ## MiniLM in four ways beside eager and inductor; figures in build/d
 	$(RUN) examples/demo/demo.py --output build/demo.json
 	if $(RUN) -c 'import sys, torch; sys.exit(not torch.cuda.is_available())'; then $(RUN) examples/demo/demo.py --device cuda --output build/demo.json; fi
 
-test: tests $(VENV)/.test ## every test and check; LONG=1 adds the long ones, SERVERS=1 makes the environments of model servers
+test: tests $(VENV)/.test ## every test and check; SERVERS=1 makes the environments of model servers; LONG=1 adds the long ones, and goes on where it was cut off (SHARD=K/N: a part of them)
 	status=0
 	export INGOT_NVRTC=$$(ls $(CURDIR)/$(VENV)/lib/python3*/site-packages/nvidia/cu13/lib/libnvrtc.so.13 2>/dev/null || true)
+	if [[ $(LONG) == 1 ]]; then exec $(RUN) tools/test_long.py --jobs $(JOBS) --state build/long_tests.jsonl $(if $(SHARD),--shard $(SHARD)); fi
 	ctest --test-dir $(BUILD) --output-on-failure --no-tests=error -j $(JOBS) || status=1
 	$(RUN) -m pytest -n $(JOBS) --dist loadfile --max-worker-restart 0 || status=1
 	$(MAKE) --no-print-directory lint || status=1
-	if [[ $(LONG) == 1 ]]; then $(MAKE) --no-print-directory fuzz || status=1; fi
 	exit $$status
 
 build: $(VENV)/.package ## the libraries, the programs and the Python package

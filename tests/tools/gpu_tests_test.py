@@ -72,13 +72,3 @@ def test_processes_that_crash_are_failures(tmp_path: Path) -> None:
     done = _run(path)
     assert done.returncode == 1
     assert "0 passed, 0 skipped, 1 failed |" in done.stdout
-
-
-def test_what_passed_is_not_run_again(tmp_path: Path) -> None:
-    good, bad, state = _file(tmp_path, "good", True), _file(tmp_path, "bad", False), tmp_path / "state"
-    assert _run(good, bad, "--state", state).returncode == 1
-    _file(tmp_path, "good", False)
-    _file(tmp_path, "bad", True)
-    done = _run(good, bad, "--state", state)
-    assert done.returncode == 0, done.stdout
-    assert "4 passed, 2 skipped, 0 failed |" in done.stdout
