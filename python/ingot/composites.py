@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import math
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -116,7 +117,7 @@ def without_copying_references() -> Iterator[None]:
     """While active, these return their operand where torch's kernels do; torch's Python references copy it."""
     kernels_of = {
         torch.ops.aten.dropout.default: {_COMPOSITE: _dropout},
-        torch.ops.aten.alpha_dropout.default: {},
+        torch.ops.aten.alpha_dropout.default: {_COMPOSITE: _alpha_dropout},
     }
     saved = {operator: operator.py_kernels.copy() for operator in kernels_of}
     try:
@@ -137,16 +138,57 @@ def _dropout(x: torch.Tensor, p: float, train: bool) -> torch.Tensor:
     return torch.ops.aten.native_dropout.default(x, p, train)[0]
 
 
+def _drawn_like(x: torch.Tensor, p: float) -> torch.Tensor:
+    """Truth values that are true with probability p, drawn in the order of the memory of x as bernoulli_ draws them."""
+    return torch.ops.aten.native_dropout.default(torch.empty_like(x, dtype=torch.float32), 1 - p, True)[1]
+
+
+def _bernoulli(x: torch.Tensor, p: float = 0.5, *, generator: torch.Generator | None = None) -> torch.Tensor:
+    """What bernoulli_ writes to x. A dropout with the probability 0 might draw nothing."""
+    return (
+        torch.bernoulli(x, p, generator=generator)
+        if p in (0, 1) or generator is not None
+        else _drawn_like(x, p)
+    )
+
+
+_SELU_LIMIT = 1.7580993408473766
+
+
+def _alpha_dropout(x: torch.Tensor, p: float, train: bool) -> torch.Tensor:
+    """As _dropout. What is dropped becomes the value that SELU tends to; mean and variance stay."""
+    if not train or p == 0 or x.numel() == 0:
+        return x
+    if p == 1:
+        return x * torch.zeros((), dtype=x.dtype, device=x.device)
+    scale = 1 / math.sqrt((_SELU_LIMIT * _SELU_LIMIT * p + 1) * (1 - p))
+    noise = _drawn_like(x, 1 - p).to(x.dtype)
+    offset = (noise - 1) * (_SELU_LIMIT * scale) + _SELU_LIMIT * scale * p
+    return x * (noise * scale) + offset
+
+
 @contextlib.contextmanager
 def writes_as_copies() -> Iterator[None]:
-    """While active, polygamma_ is a copy of the function's result: torch finds no functional variant, whose arguments are swapped."""
-    operator = torch.ops.aten.polygamma_.default
-    saved = operator.py_kernels.copy()
+    """While active, these are copies of what a function computes.
+
+    torch finds no functional variant of polygamma_, whose arguments are swapped; that of bernoulli_ draws in the order of the dims.
+    """
+    functions = {
+        torch.ops.aten.polygamma_.default: lambda x, n: torch.polygamma(n, x),
+        torch.ops.aten.bernoulli_.float: _bernoulli,
+    }
+    saved = {operator: operator.py_kernels.copy() for operator in functions}
+
+    def written(function: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
+        return lambda x, *arguments, **named: x.copy_(function(x, *arguments, **named))
+
     try:
-        _set_kernels(operator, saved | {_COMPOSITE: lambda x, n: x.copy_(torch.polygamma(n, x))})
+        for operator, function in functions.items():
+            _set_kernels(operator, saved[operator] | {_COMPOSITE: written(function)})
         yield
     finally:
-        _set_kernels(operator, saved)
+        for operator, kernels in saved.items():
+            _set_kernels(operator, kernels)
 
 
 @contextlib.contextmanager

@@ -81,17 +81,33 @@ void for_each_element(const RoutineCall& call, int64_t count, const Each& each) 
   call.pool->parallel_for(count, kGrain, some);
 }
 
-// Of numbers as they are stored: it has no meaning in another dtype.
+// Of values as they are stored: it has no meaning in another dtype.
+template <typename Stored>
+  requires std::is_floating_point_v<Stored>
+Stored next_after(Stored x, Stored to) {
+  return std::nextafter(x, to);
+}
+// Magnitudes of one sign are in the order of their bits.
+template <typename Stored>
+Stored next_after(Stored x, Stored to) {
+  constexpr uint16_t kSign = 0x8000;
+  const float from = widened(x), target = widened(to);
+  if (std::isnan(from) || std::isnan(target)) {
+    narrow(double{from} + double{target}, x);
+    return x;
+  }
+  if (from == target) return from == 0 ? to : x;
+  if (from == 0) return {static_cast<uint16_t>((to.bits & kSign) | 1)};
+  const bool grows = (from < target) == (from > 0);
+  return {static_cast<uint16_t>(grows ? x.bits + 1 : x.bits - 1)};
+}
+
 template <typename Stored>
 void apply_next_after(const RoutineCall& call, int64_t count) {
-  if constexpr (std::is_floating_point_v<Stored>) {
-    const auto* x = reinterpret_cast<const Stored*>(call.inputs[0].data);
-    const auto* to = reinterpret_cast<const Stored*>(call.inputs[1].data);
-    auto* y = reinterpret_cast<Stored*>(call.outputs[0].data);
-    for_each_element(call, count, [&](int64_t i) { y[i] = std::nextafter(x[i], to[i]); });
-  } else {
-    require_fit(false, "special_function");
-  }
+  const auto* x = reinterpret_cast<const Stored*>(call.inputs[0].data);
+  const auto* to = reinterpret_cast<const Stored*>(call.inputs[1].data);
+  auto* y = reinterpret_cast<Stored*>(call.outputs[0].data);
+  for_each_element(call, count, [&](int64_t i) { y[i] = next_after(x[i], to[i]); });
 }
 
 template <typename Stored>

@@ -97,6 +97,14 @@ def test_empty_matrices(shape: tuple[int, ...]) -> None:
     check(function, seeded(*shape))
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+def test_exponentials_of_halves_are_rounded_once(dtype: torch.dtype) -> None:
+    """torch 2.13's kernel reads beyond its table of coefficients for them: NaN, infinities and large numbers."""
+    x = (seeded(3, 6, 6) * torch.tensor([0.01, 1, 4])[:, None, None]).to(dtype)
+    for function in (linalg.matrix_exp, torch.matrix_exp):
+        assert torch.equal(in_engine(function, x), function(x.float()).to(dtype))
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.complex64, torch.complex128], ids=str)
 def test_exponentials_of_matrices_of_all_sizes(dtype: torch.dtype) -> None:
     """Each degree of the polynomial, and repeated squares; the norm of the error beside that of the result."""

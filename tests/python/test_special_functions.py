@@ -131,3 +131,14 @@ def test_integers_become_floating_first(name: str, dtype: torch.dtype) -> None:
     except RuntimeError:
         return  # torch has no such kernel
     assert_close(function, x, rtol=1e-5, atol=3e-6)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+def test_the_next_values_of_all_halves(dtype: torch.dtype) -> None:
+    """Bits as eager's, from each value towards values of both signs."""
+    x = torch.arange(-(2**15), 2**15, dtype=torch.int32).to(torch.int16).view(dtype)[:, None]
+    to = torch.tensor([0.0, -0.0, 1.0, -2.0, math.inf, -math.inf, math.nan], dtype=dtype)
+    ours, eager = in_engine(torch.nextafter, x, to), torch.nextafter(x, to)
+    assert torch.equal(ours.isnan(), eager.isnan())
+    numbers = ~eager.isnan()
+    assert torch.equal(ours.view(torch.int16)[numbers], eager.view(torch.int16)[numbers])

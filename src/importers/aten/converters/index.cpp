@@ -10,6 +10,7 @@
 #include "ops/axis.h"
 #include "ops/index.h"
 #include "ops/indexing.h"
+#include "ops/sort.h"
 #include "ops/statistics.h"
 
 namespace ingot::core::aten {
@@ -117,11 +118,20 @@ bool put_by_mask(Call& call, core::Value* x, core::Value* source) {
   } else if (source->type.rank() > rest) {
     source = without_axes(call, source, {0});
   }
-  if (call.flag("accumulate")) source = emit(call, ops::add, {x, source});
+  if (call.flag("accumulate"))
+    source = emit(call, x->type.dtype == DType::kBool ? ops::logical_or : ops::add, {x, source});
   Shape shape = mask->type.shape;
   while (shape.size() < x->type.rank()) shape.push_back(1);
   call.give(emit(call, ops::select, {reshaped(call, mask, shape), source, x}));
   return true;
+}
+// A sum of truth values is whether any is true: the largest of their bytes.
+core::Value* sum_at(Call& call, core::Value* x, core::Value* places, core::Value* source) {
+  if (x->type.dtype != DType::kBool) return emit(call, ops::scatter_add, {x, places, source}, ops::Axis{0});
+  const auto byte = [&](core::Value* value) { return converted(call.graph(), value, DType::kU8); };
+  core::Value* found = emit(call, ops::scatter_reduce, {byte(x), places, byte(source)},
+                            ops::ScatterReduce{.axis = 0, .reduce = "amax"});
+  return converted(call.graph(), found, DType::kBool);
 }
 // Indexing the elements' own positions finds where each element of the source is added.
 void add_at(Call& call, core::Value* x, core::Value* source, std::vector<core::Value*> reading,
@@ -132,9 +142,8 @@ void add_at(Call& call, core::Value* x, core::Value* source, std::vector<core::V
   core::Value* places = emit(call, ops::index, std::move(reading), axes);
   source = expanded(call, source, places->type.shape);
   const Shape flat{element_count(places->type)};
-  core::Value* sum = emit(
-      call, ops::scatter_add,
-      {reshaped(call, x, {count}), reshaped(call, places, flat), reshaped(call, source, flat)}, ops::Axis{0});
+  core::Value* sum =
+      sum_at(call, reshaped(call, x, {count}), reshaped(call, places, flat), reshaped(call, source, flat));
   call.give(reshaped(call, sum, shape));
 }
 void index_put(Call& call) {
