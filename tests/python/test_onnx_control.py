@@ -164,6 +164,64 @@ def test_loops_with_a_row_per_iteration():
         check(model, x, engine=engine, want=[halves[-1], halves * numbers[:, None], numbers])
 
 
+# Its values double until one is above the limit.
+GROWING = [node("Add", "s s", "next"), node("Mul", "next half", "row"), node("Cast", "i", "number", to=TensorProto.FLOAT),
+           node("ReduceMax", "next", "most", keepdims=0), node("Less", "most limit", "go_on")]  # fmt: skip
+LIMIT = {**HALF, "limit": np.float32(100), "yes": np.array(True), "no": np.array(False)}
+
+
+def grown(x: np.ndarray, most: int) -> list[np.ndarray]:
+    rows, value = [], x
+    while len(rows) < most:
+        rows.append(value)
+        value = value + value
+        if value.max() >= 100:
+            break
+    return [
+        value,
+        np.stack(rows) if rows else x[:0].reshape(0, *x.shape),
+        np.arange(len(rows), dtype=np.float32),
+    ]
+
+
+@pytest.mark.parametrize("count", ["known", "of sizes", "of a run"])
+def test_rows_of_loops_that_end_early(count):
+    """As many rows as iterations ran: none, some, or all that the count allows; what follows computes with them."""
+    nodes = [node("Shape", "x", "n", start=0, end=1)] if count == "of sizes" else []
+    nodes += [loop(GROWING, "s", "go_on next row number", "y rows numbers", "n yes x"),
+              node("ReduceSum", "rows", "total", keepdims=0), node("Shape", "rows", "sizes")]  # fmt: skip
+    inputs = {"n": []} if count == "of a run" else {}
+    values = LIMIT | ({"n": np.array(5)} if count == "known" else {})
+    results = ["y", "rows", "numbers", "total", "sizes"]
+    model = small.model(nodes, {"x": ["count", 3], **inputs}, results, values)
+    for value in model.graph.input[1:]:
+        value.type.tensor_type.elem_type = TensorProto.INT64
+    model.graph.output[4].type.tensor_type.elem_type = TensorProto.INT64
+    engine = ingot.onnx.compile(model)
+    for size in (1, 2, 6):
+        for scale in (40, 30, 1, -1):
+            x = np.full((size, 3), scale, np.float32)
+            for most in (0, 1, 4, 9, -3) if inputs else (5 if count == "known" else size,):
+                want = grown(x, most)
+                want += [want[1].sum(dtype=np.float32), np.array(want[1].shape)]
+                check(model, x, *[np.array(most)] * len(inputs), engine=engine, want=want)
+
+
+@pytest.mark.parametrize("condition", ["of a run", "no"])
+def test_rows_of_loops_that_may_not_begin(condition):
+    body = [node("Identity", "go", "go_on"), *GROWING[:3]]
+    start = is_positive("c") if condition == "of a run" else []
+    nodes = [
+        *start,
+        loop(body, "s", "go_on next row number", "y rows numbers", f"n {'c' if start else 'no'} x"),
+    ]
+    model = small.model(nodes, {"x": [2, 3]}, ["y", "rows", "numbers"], LIMIT | ZERO | {"n": np.array(3)})
+    engine = ingot.onnx.compile(model)
+    for x in (X / 100, -X / 100):
+        begins = condition == "of a run" and x.sum() > 0
+        check(model, x, engine=engine, want=grown(x, 3 if begins else 0))
+
+
 def test_loops_within_branches_of_loops():
     inner = loop(
         [node("Identity", "go_in", "go_2"), node("Add", "t x", "u")],
@@ -244,11 +302,20 @@ def test_what_engines_do_not_have():
     refused(
         small.model([grows], {"x": [2, 3]}, ["y"], {"n": np.array(3)}), "INGOT-N541", "its graph makes f32"
     )
-    rows = loop([node("Identity", "go", "go_on"), node("Neg", "s", "next"), node("Abs", "s", "row")], "s",
-                "go_on next row", "y rows", "n - x")  # fmt: skip
-    counted = small.model([rows], {"x": [2, 3], "n": []}, ["y", "rows"])
-    counted.graph.input[1].type.tensor_type.elem_type = TensorProto.INT64
-    refused(counted, "INGOT-N541", "a row per iteration")
+    step = [node("Neg", "s", "next"), node("Abs", "s", "row"), node("ReduceMax", "row", "most", keepdims=0),
+            node("Less", "most limit", "go_on")]  # fmt: skip
+    limit = {"limit": np.float32(9), "yes": np.array(True), "huge": np.array(2**62)}
+    for count in ("-", "huge"):
+        rows = loop(step, "s", "go_on next row", "y rows", f"{count} yes x")
+        refused(small.model([rows], {"x": [2, 3]}, ["y", "rows"], limit), "INGOT-N541", "has no limit")
+    inner = node("If", "c", "z", then_branch=graph([loop(step, "s", "go_on next row", "y rows", "n yes x"),
+                 node("ReduceSum", "rows", "a", keepdims=0)], "", "a"),
+                 else_branch=graph([node("ReduceSum", "x", "b", keepdims=0)], "", "b"))  # fmt: skip
+    refused(
+        small.model([*is_positive("c"), inner], {"x": [2, 3]}, ["z"], {**ZERO, **limit, "n": np.array(4)}),
+        "INGOT-N541",
+        "in the graph of a branch or loop",
+    )
     endless = loop(
         [node("Identity", "go", "go_on"), node("Neg", "s", "next")], "s", "go_on next", "y", "- - x"
     )

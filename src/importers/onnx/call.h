@@ -20,6 +20,7 @@ class Scope {
  public:
   virtual ~Scope() = default;
   virtual Graph& graph() = 0;
+  virtual bool is_outermost() const = 0;  // whether that is the model's graph
   virtual Value* tensor(const std::string& name) = 0;
   virtual std::optional<Tensor> literal(const std::string& name) = 0;  // nullopt: not known in the build
   virtual std::optional<Sizes> sizes(const std::string& name) = 0;     // likewise

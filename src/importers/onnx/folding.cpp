@@ -115,6 +115,7 @@ class NumberedScope final : public Scope {
   }
 
   Graph& graph() override { return graph_; }
+  bool is_outermost() const override { return false; }
   Value* tensor(const std::string& name) override { return graph_.add_constant(literal(name).value()); }
   std::optional<Tensor> literal(const std::string& name) override {
     const auto found = numbered_.find(name);

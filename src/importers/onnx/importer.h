@@ -41,6 +41,7 @@ class GraphScope final : public Scope {
   void import_nodes(const std::vector<NodeDef>& nodes);
 
   Graph& graph() override { return graph_; }
+  bool is_outermost() const override { return &graph_ == &state_.result.graph; }
   Value* tensor(const std::string& name) override;
   std::optional<Tensor> literal(const std::string& name) override;
   std::optional<Sizes> sizes(const std::string& name) override;

@@ -9,6 +9,7 @@
 #include "importers/onnx/nested_graph.h"
 #include "ir/control_flow.h"
 #include "ops/axis.h"
+#include "ops/data_sizes.h"
 
 namespace ingot::core::onnx {
 namespace {
@@ -65,6 +66,8 @@ void convert_if(Call& call) {
       call.graph().add_with_graphs(ops::branch, std::move(operands), {}, std::move(graphs), types)->results);
 }
 
+constexpr int64_t kMostRows = int64_t{1} << 40;  // more do not fit in memory
+
 // A loop that is being made:
 //   loop(condition, carried..., grown..., others...)
 //     graph: (iteration, carried..., grown..., others...) -> (go on, carried..., grown...)
@@ -76,15 +79,17 @@ struct Loop {
   }
   Graph& body() { return nested.graph(); }
 
+  // One more value that iterations carry, as the body reads it; what it becomes is the next of `after`.
+  Value* carry(const char* name, Value* before) {
+    const size_t position = after.size();
+    operands.insert(operands.begin() + static_cast<ptrdiff_t>(position), before);
+    return body().insert_input(1 + position, name, before->type);
+  }
   // Iteration `number` of the body writes its row there, of `count`.
   void grow(Value* row, Value* number, const Dim& count) {
     Shape shape = row->type.shape;
     shape.insert(shape.begin(), count);
-    const TensorType type{row->type.dtype, shape, {}};
-    const size_t position = 1 + after.size();
-    Value* rows = body().insert_input(position, "rows", type);
-    operands.insert(operands.begin() + static_cast<ptrdiff_t>(after.size()),
-                    filled(outer, shape, 0, type.dtype));
+    Value* rows = carry("rows", filled(outer, shape, 0, row->type.dtype));
     row = unsqueezed(body(), row, 0);
     number = reshaped(body(), number, {1});
     after.push_back(body().call(ops::index_copy, {rows, number, row}, ops::Axis{0}));
@@ -119,16 +124,36 @@ Value* next(Graph& graph, Value* iteration) {
   return graph.call(ops::add, {iteration, size_scalar(graph, 1, DType::kI64)});
 }
 
+// A computed number of at most `most` as a size, which the run finds.
+Dim bound_size(Call& call, Value* number, const Dim& most) {
+  require(call.scope().is_outermost(), "an output whose rows a run counts, in the graph of a branch or loop");
+  Graph& graph = call.graph();
+  std::string name = "rows";
+  for (int i = 0; graph.symbols.contains(name); ++i) name = fmt::format("rows_{}", i);
+  graph.symbols[name] = {.range = {.min = 0}, .typical = {}, .upper_bound = most};
+  graph.call(ops::bind_size, {number}, ops::DataSize{Dim::symbol(name)});
+  return Dim::symbol(name);
+}
+
 // How often a Loop runs at most: a size, or a value of the run. Neither: it has a condition.
 struct TripCount {
   std::optional<Dim> known;
   Value* computed = nullptr;
 };
-TripCount trip_count(Call& call) {
+// `is_size`: the caller needs a size, which a value of the run becomes.
+TripCount trip_count(Call& call, bool is_size) {
   if (!call.has(0)) return {};
   const std::optional<Sizes> sizes = call.sizes(0);
   if (sizes && sizes->elements.size() == 1) return {maximum(sizes->elements[0], 0), nullptr};
-  return {{}, as_scalar(call.graph(), call.tensor(0), DType::kI64)};
+  Graph& graph = call.graph();
+  Value* computed = as_scalar(graph, call.tensor(0), DType::kI64);
+  if (!is_size) return {{}, computed};
+  computed = graph.call(ops::maximum, {computed, size_scalar(graph, 0, DType::kI64)});
+  return {bound_size(call, computed, kMostRows), nullptr};
+}
+
+bool has_room(const TripCount& count) {
+  return count.known && (!count.known->is_constant() || *count.known->constant() <= kMostRows);
 }
 
 void convert_loop(Call& call) {
@@ -140,7 +165,8 @@ void convert_loop(Call& call) {
   if (def.outputs.size() < 1 + carried || def.outputs.size() < 1 + call.outputs())
     refuse_node("its graph has too few outputs");
   Graph& graph = call.graph();
-  const TripCount count = trip_count(call);
+  const bool grows = def.outputs.size() > 1 + carried;
+  const TripCount count = trip_count(call, grows);
   const std::optional<Sizes> known = call.has(1) ? call.sizes(1) : std::nullopt;
   const bool begins = !call.has(1) || (known && known->is_constant() && known->elements[0] != Dim(0));
   Value* begin = begins ? nullptr : as_scalar(graph, call.tensor(1), DType::kBool);
@@ -170,12 +196,19 @@ void convert_loop(Call& call) {
   if (go_on == nullptr) refuse_node("it has neither a trip count nor a condition that ends it");
   if (begin == nullptr) begin = graph.add_constant(to_tensor(always));
   loop.after.assign(results.begin() + 1, results.begin() + 1 + static_cast<ptrdiff_t>(carried));
-  for (size_t i = 1 + carried; i < results.size(); ++i) {
-    require(count.known && begins && !ends_early,
-            "an output with a row per iteration, whose number does not follow from sizes");
-    loop.grow(results[i], loop.iteration, *count.known);
+  const bool is_counted = grows && (ends_early || !begins);  // by the run
+  if (grows) require(has_room(count), "an output with a row per iteration, whose number has no limit");
+  for (size_t i = 1 + carried; i < results.size(); ++i) loop.grow(results[i], loop.iteration, *count.known);
+  if (is_counted) {
+    loop.carry("iterations", size_scalar(graph, 0, DType::kI64));
+    loop.after.push_back(next(body, loop.iteration));
   }
-  give_results(call, loop.results(begin, go_on));
+  std::vector<Value*> given = loop.results(begin, go_on);
+  if (is_counted) {
+    const Dim rows = bound_size(call, given.back(), *count.known);
+    for (size_t i = carried; i + 1 < given.size(); ++i) given[i] = sliced(graph, given[i], 0, 0, rows);
+  }
+  give_results(call, given);
 }
 
 int64_t entry(const std::vector<int64_t>& values, size_t index) {
