@@ -273,6 +273,11 @@ size_t element_bytes(int32_t dtype) {
   return 1;
 }
 
+bool is_of_torch(nb::handle object) {
+  const ExchangeApi* api = exchange_api(Py_TYPE(object.ptr()));
+  return api != nullptr && is_of_torch(*api);
+}
+
 bool has_exchange_api(nb::handle object) { return exchange_api(Py_TYPE(object.ptr())) != nullptr; }
 
 void view_array(nb::handle object, ArrayView& view, const char* what) {
@@ -295,8 +300,7 @@ void view_updated_array(nb::handle object, ArrayView& view, const char* what) {
 void bump_versions(std::span<const nb::handle> objects) {
   nb::list tensors;
   for (const nb::handle object : objects) {
-    const ExchangeApi* api = exchange_api(Py_TYPE(object.ptr()));
-    if (api != nullptr && is_of_torch(*api)) tensors.append(object);
+    if (is_of_torch(object)) tensors.append(object);
   }
   if (tensors.size() == 0) return;
   static PyObject* const increment = find_in_torch({"_increment_version"});
@@ -307,8 +311,7 @@ void bump_versions(std::span<const nb::handle> objects) {
 }
 
 nb::object resolved(nb::handle object, const ArrayView& view) {
-  const ExchangeApi* api = exchange_api(Py_TYPE(object.ptr()));
-  if (api == nullptr || !is_of_torch(*api)) return {};
+  if (!is_of_torch(object)) return {};
   static PyObject* const is_neg = find_in_torch({"TensorBase", "is_neg"});
   static PyObject* const is_conj = find_in_torch({"TensorBase", "is_conj"});
   const bool is_complex = view.tensor.dtype == INGOT_C64 || view.tensor.dtype == INGOT_C128;

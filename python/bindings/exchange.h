@@ -40,6 +40,8 @@ size_t element_bytes(int32_t dtype);  // of a dtype that a view can have
 
 bool has_exchange_api(nb::handle object);  // else its buffer is viewed, if it has one
 
+bool is_of_torch(nb::handle object);  // whether it is a tensor of torch
+
 // Fills `view`; raises ingot.UserError if `object` is not a dense CPU tensor of a known dtype. `what` names
 // it.
 void view_array(nb::handle object, ArrayView& view, const char* what);

@@ -201,7 +201,8 @@ PyType_Slot direct_call_slots[] = {{Py_tp_call, reinterpret_cast<void*>(&call_di
 void bind_runner(nb::module_& module) {
   nb::class_<TorchTensors>(module, "TorchTensors")
       .def_static("find", &TorchTensors::find, nb::arg("first"), nb::arg("second"), nb::arg("outside"),
-                  nb::arg("increment"));
+                  nb::arg("increment"))
+      .def_prop_ro("tensor_bytes", [](const TorchTensors& torch) { return torch.offsets().end; });
   nb::class_<Runner>(module, "Runner")
       .def(nb::init<nb::object, std::vector<int>, const nb::list&, nb::object, const std::string&,
                     std::optional<TorchTensors>, nb::object, size_t>(),

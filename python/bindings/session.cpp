@@ -83,25 +83,37 @@ class Session::Borrowed {
   ContextHandle context_;
 };
 
+// Tensors in place of lazy ones are added to `kept`.
+ingot_tensor Session::view(size_t i, nb::handle input, ArrayView& view, std::vector<nb::object>& kept,
+                           TensorViews* views) {
+  if (views != nullptr) {
+    if (const ingot_tensor* known = views->find(i, input)) return *known;
+  }
+  const char* name = i < inputs_.size() ? inputs_[i].name.c_str() : "input";
+  if (is_updated(i)) {
+    view_updated_array(input, view, name);
+    refuse_lazy(input, view, name);
+  } else {
+    view_array(input, view, name);
+    if (nb::object plain = resolved(input, view); plain.is_valid()) {
+      view_array(kept.emplace_back(std::move(plain)), view, name);
+      return view.tensor;
+    }
+  }
+  if (views != nullptr) views->remember(i, input, view.tensor);
+  return view.tensor;
+}
+
 nb::list Session::run(std::span<const nb::handle> inputs, nb::handle like, std::optional<int32_t> like_gpu,
-                      const std::shared_ptr<ingot_engine>& weights, SpareOutputs* spare) {
+                      const std::shared_ptr<ingot_engine>& weights, SpareOutputs* spare, TensorViews* views) {
   const auto turn = take_turn();
-  std::vector<ArrayView> views(inputs.size());
+  std::vector<ArrayView> arrays(inputs.size());
   std::vector<ingot_tensor> tensors(inputs.size());
-  std::vector<nb::object> kept;     // tensors in place of lazy ones
+  std::vector<nb::object> kept;
   std::vector<nb::handle> updated;  // those that the call writes
   for (size_t i = 0; i < inputs.size(); ++i) {
-    const char* name = i < inputs_.size() ? inputs_[i].name.c_str() : "input";
-    if (is_updated(i)) {
-      view_updated_array(inputs[i], views[i], name);
-      refuse_lazy(inputs[i], views[i], name);
-      updated.push_back(inputs[i]);
-    } else {
-      view_array(inputs[i], views[i], name);
-      if (nb::object plain = resolved(inputs[i], views[i]); plain.is_valid())
-        view_array(kept.emplace_back(std::move(plain)), views[i], name);
-    }
-    tensors[i] = views[i].tensor;
+    tensors[i] = view(i, inputs[i], arrays[i], kept, views);
+    if (is_updated(i)) updated.push_back(inputs[i]);
   }
   const auto is_on_gpu = [](const ingot_tensor& tensor) { return tensor.device_type == INGOT_DEVICE_CUDA; };
   const auto on_gpu = std::ranges::find_if(tensors, is_on_gpu);

@@ -14,6 +14,7 @@
 #include "exchange.h"
 #include "outputs.h"
 #include "status.h"
+#include "tensor_views.h"
 #include "turn.h"
 
 namespace ingot::python {
@@ -67,14 +68,15 @@ class Session {
   // `like` is: then `like_gpu` is its number. `weights`: a copy of the engine whose weights count, or null.
   nb::list run(std::span<const nb::handle> inputs, nb::handle like, std::optional<int32_t> like_gpu = {},
                const std::shared_ptr<ingot_engine>& weights = nullptr) {
-    return run(inputs, like, like_gpu, weights, nullptr);
+    return run(inputs, like, like_gpu, weights, nullptr, nullptr);
   }
-  // The same, with results of small calls allocated beforehand (SpareOutputs). Not for operators of torch's
-  // graphs: inductor looks for tensors that it does not know in the memory of its CUDA graphs.
+  // The same, with results of small calls allocated beforehand (SpareOutputs), and views of tensors that the
+  // last call had too. Not for operators of torch's graphs: inductor looks for tensors that it does not know
+  // in the memory of its CUDA graphs.
   nb::list run_ahead(std::span<const nb::handle> inputs, nb::handle like,
                      std::optional<int32_t> like_gpu = {},
                      const std::shared_ptr<ingot_engine>& weights = nullptr) {
-    return run(inputs, like, like_gpu, weights, &spare_);
+    return run(inputs, like, like_gpu, weights, &spare_, &views_);
   }
 
   ingot_memory memory();
@@ -112,7 +114,9 @@ class Session {
   std::unique_lock<std::mutex> take_turn();
   bool is_updated(size_t input) const { return input < inputs_.size() && inputs_[input].is_updated; }
   nb::list run(std::span<const nb::handle> inputs, nb::handle like, std::optional<int32_t> like_gpu,
-               const std::shared_ptr<ingot_engine>& weights, SpareOutputs* spare);
+               const std::shared_ptr<ingot_engine>& weights, SpareOutputs* spare, TensorViews* views);
+  ingot_tensor view(size_t input, nb::handle object, ArrayView& view, std::vector<nb::object>& kept,
+                    TensorViews* views);
   class Borrowed;
   Session with_states(ingot_engine* copy);
   ContextHandle acquire();
@@ -132,6 +136,7 @@ class Session {
   std::vector<ContextHandle> idle_;     // guarded by the GIL
   std::vector<SessionInput> inputs_;
   SpareOutputs spare_;
+  TensorViews views_;
   bool has_own_state_ = false;
   Turn turn_;
 };

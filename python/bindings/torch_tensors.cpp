@@ -64,6 +64,7 @@ std::optional<TorchTensors> TorchTensors::find(nb::handle first, nb::handle seco
   torch.type_ = nb::module_::import_("torch._C").attr("TensorBase");
   const bool found = torch.find_tensor(first) && torch.find_parts_of_tensor(first, second) &&
                      torch.find_memory(outside) && torch.find_version(first, increment);
+  if (found) torch.find_end(first);
   return found ? std::optional(std::move(torch)) : std::nullopt;
 }
 
@@ -113,9 +114,40 @@ bool TorchTensors::find_version(nb::handle tensor, nb::handle increment) {
   return set(at_.version, only_one(units, sizeof(uint32_t), [&](size_t i) { return follows[i]; }));
 }
 
-std::optional<TorchTensors::Parts> TorchTensors::locate(nb::handle object) const {
+// Left at 0 unless changes of the dims, the sizes, the strides and the dtype all show in the object.
+void TorchTensors::find_end(nb::handle model) {
+  const nb::object tensor = model.attr("clone")();
+  std::vector<std::byte> last;
+  // The memory behind an object may belong to another one: objects of one kind have at least the least of it.
+  size_t end = SIZE_MAX;
+  const auto has_changed = [&] {
+    const std::byte* const object = tensor_in(tensor);
+    end = std::min({end, ::malloc_usable_size(const_cast<std::byte*>(object)),
+                    ::malloc_usable_size(const_cast<std::byte*>(tensor_in(model)))});
+    std::vector<std::byte> now(object + at_.storage, object + end);
+    return !std::ranges::equal(now, std::exchange(last, now));
+  };
+  has_changed();
+  tensor.attr("unsqueeze_")(0);
+  if (!has_changed()) return;
+  tensor.attr("t_")();
+  if (!has_changed()) return;
+  tensor.attr("resize_")(4, 1);
+  if (!has_changed()) return;
+  tensor.attr("data") = tensor.attr("double")();
+  const nb::object halves = tensor.attr("half")();
+  if (!has_changed()) return;
+  tensor.attr("data") = halves;
+  if (has_changed()) at_.end = end;
+}
+
+bool TorchTensors::is_tensor(nb::handle object) const {
   auto* const type = reinterpret_cast<PyTypeObject*>(type_.ptr());  // not what __class__ says
-  if (PyType_IsSubtype(Py_TYPE(object.ptr()), type) == 0) return std::nullopt;
+  return PyType_IsSubtype(Py_TYPE(object.ptr()), type) != 0;
+}
+
+std::optional<TorchTensors::Parts> TorchTensors::locate(nb::handle object) const {
+  if (!is_tensor(object)) return std::nullopt;
   Parts parts{.tensor = tensor_in(object)};
   parts.storage = pointer(parts.tensor, at_.storage);
   parts.counter = pointer(parts.tensor, at_.counter);
@@ -124,6 +156,16 @@ std::optional<TorchTensors::Parts> TorchTensors::locate(nb::handle object) const
   parts.memory = pointer(parts.storage, at_.memory);
   parts.version = load<uint32_t>(parts.counter, at_.version);
   return parts;
+}
+
+std::optional<TorchTensors::Contents> TorchTensors::contents_of(nb::handle object) const {
+  if (at_.end == 0 || !is_tensor(object)) return std::nullopt;
+  Contents contents{.tensor = tensor_in(object)};
+  contents.storage = pointer(contents.tensor, at_.storage);
+  if (contents.storage == nullptr) return std::nullopt;
+  contents.of_tensor.assign(contents.tensor + at_.storage, contents.tensor + at_.end);
+  std::memcpy(contents.of_storage.data(), contents.storage + at_.memory, contents.of_storage.size());
+  return contents;
 }
 
 }  // namespace ingot::python

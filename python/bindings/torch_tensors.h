@@ -5,10 +5,12 @@
 
 #include <nanobind/nanobind.h>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <optional>
+#include <vector>
 
 namespace ingot::python {
 
@@ -29,11 +31,21 @@ class TorchTensors {
     uint32_t version = 0;
   };
 
+  // All that a tensor's object holds beside its counts of references, and what its storage says of its
+  // memory. Valid while the Python object has the same tensor.
+  struct Contents {
+    const std::byte* tensor = nullptr;
+    const std::byte* storage = nullptr;
+    std::vector<std::byte> of_tensor;                       // from `Offsets::storage` to `Offsets::end`
+    std::array<std::byte, 3 * sizeof(void*)> of_storage{};  // from `Offsets::memory`: address, owner, deleter
+  };
+
   struct Offsets {
     size_t in_object = 0;                         // the tensor, in a Python object
     size_t storage = 0, offset = 0, counter = 0;  // in a tensor
     size_t memory = 0;                            // in a storage
     size_t version = 0;                           // in a counter
+    size_t end = 0;                               // of a tensor's object; 0: it may have parts elsewhere
 
     // Whether the Python object still has these parts. Each step is valid after the one before it. Branches,
     // not a sum of differences: comparing with memory and branching takes the fewest instructions.
@@ -41,6 +53,13 @@ class TorchTensors {
       return is_at(object, in_object, last.tensor) && is_at(last.tensor, storage, last.storage) &&
              is_at(last.tensor, counter, last.counter) && is_at(last.tensor, offset, last.offset) &&
              is_at(last.storage, memory, last.memory) && is_at(last.counter, version, last.version);
+    }
+
+    // Whether the Python object still has a tensor with these contents.
+    bool are_same(const PyObject* object, const Contents& last) const {
+      return is_at(object, in_object, last.tensor) &&
+             std::memcmp(last.tensor + storage, last.of_tensor.data(), last.of_tensor.size()) == 0 &&
+             std::memcmp(last.storage + memory, last.of_storage.data(), last.of_storage.size()) == 0;
     }
   };
 
@@ -52,6 +71,8 @@ class TorchTensors {
 
   // Nothing if `object` is not a tensor with a version and a storage.
   std::optional<Parts> locate(nb::handle object) const;
+  // Also nothing if this version of torch keeps sizes or the dtype elsewhere.
+  std::optional<Contents> contents_of(nb::handle object) const;
 
   const Offsets& offsets() const { return at_; }
 
@@ -74,6 +95,8 @@ class TorchTensors {
   bool find_parts_of_tensor(nb::handle first, nb::handle second);
   bool find_memory(nb::handle outside);
   bool find_version(nb::handle tensor, nb::handle increment);
+  void find_end(nb::handle model);
+  bool is_tensor(nb::handle object) const;
   const std::byte* tensor_in(nb::handle object) const { return pointer(object.ptr(), at_.in_object); }
 
   nb::object type_;  // of all tensors in Python

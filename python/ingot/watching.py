@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where torch keeps what tells that a tensor has changed, for the watching of weights."""
+"""Where torch keeps what tells that a tensor has changed, for the watching of weights, and for views of inputs."""
 
 from __future__ import annotations
 

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Views of tensors that calls are passed again and again, such as the caches of a decoder: asking torch for
+// each of them takes longer than all else that a call does for an input.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+#include "ingot/ingot.h"
+#include "torch_tensors.h"
+
+namespace ingot::python {
+
+// The last view of each input. It holds while no byte has changed of what torch keeps of the tensor's sizes,
+// dtype, device, lazy bits and memory. Guarded by the GIL.
+class TensorViews {
+ public:
+  // Null if the input has to be viewed. Valid until the next `remember`; its sizes lie in the tensor.
+  const ingot_tensor* find(size_t input, nb::handle tensor) const;
+  // `view`: of the object itself, not of a copy of it. Of an object that is not a tensor of torch nothing is
+  // remembered.
+  void remember(size_t input, nb::handle tensor, const ingot_tensor& view);
+
+ private:
+  struct Seen {
+    nb::object type;  // of the Python object; null: nothing is remembered
+    TorchTensors::Contents contents;
+    ingot_tensor view{};
+  };
+
+  void ask_torch();
+
+  bool has_asked_ = false;
+  std::optional<TorchTensors> torch_;  // none: nothing is remembered
+  std::vector<Seen> seen_;
+};
+
+}  // namespace ingot::python
