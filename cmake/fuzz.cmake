@@ -28,6 +28,7 @@ foreach(source IN LISTS INGOT_FUZZERS)
   target_link_options(${name} PRIVATE -fsanitize=fuzzer)
 endforeach()
 target_sources(pt2_fuzzer PRIVATE ${INGOT_FUZZ_ARCHIVES})
+target_sources(onnx_fuzzer PRIVATE ${CMAKE_SOURCE_DIR}/tests/importers/onnx_messages.cpp)
 
 file(GLOB seed_helpers CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/fuzz/*/*.cpp)
 ingot_fuzz_program(make_seeds ${CMAKE_SOURCE_DIR}/tests/fuzz/make_seeds.cpp ${seed_helpers} ${INGOT_FUZZ_ARCHIVES})

@@ -4,6 +4,7 @@
 
 #include "evaluate/evaluate.h"
 #include "ir/elementwise.h"
+#include "ir/symbolic.h"
 #include "ops/generate.h"
 #include "ops/ops.h"
 #include "passes/passes.h"
@@ -17,13 +18,6 @@ constexpr int64_t kMostElements =
     1 << 14;                            // of an operand or result: larger ones are left to the init program
 constexpr int64_t kMostWork = 1 << 22;  // elements of all operands times elements of the result
 
-bool has_symbols(const AttributeValue& value) {
-  const auto is_symbolic = [](const Dim& dim) { return !dim.is_constant(); };
-  if (const Dim* dim = std::get_if<Dim>(&value)) return is_symbolic(*dim);
-  const auto* dims = std::get_if<std::vector<Dim>>(&value);
-  return dims != nullptr && std::ranges::any_of(*dims, is_symbolic);
-}
-
 int64_t elements(const Value* value) {
   const auto count = element_count(value->type).constant();
   return count && value->type.layout.is_row_major() ? *count : INT64_MAX;
@@ -33,15 +27,14 @@ int64_t elements(const Value* value) {
 bool is_known(const Value* value) {
   const Node* node = value->producer;
   if (node == nullptr || elements(value) > kMostElements) return false;
-  return node->literal != nullptr ||
-         (node->op == &ops::full && std::ranges::none_of(node->values, has_symbols));
+  return node->literal != nullptr || (node->op == &ops::full && !has_symbolic_attributes(*node));
 }
 
 bool is_foldable(const Node& node) {
   const Traits traits = node.op->traits;
   const bool repeats = !traits.has(Trait::kRandom) && !traits.has(Trait::kSideEffect) && node.graphs.empty();
   if (!repeats || traits.has(Trait::kSource) || node.operands.empty()) return false;
-  if (std::ranges::any_of(node.values, has_symbols)) return false;
+  if (has_symbolic_attributes(node)) return false;
   int64_t read = 0, written = 0;
   for (const Value* operand : node.operands) {
     if (operand == nullptr) continue;
@@ -121,7 +114,7 @@ std::vector<Tensor> operand_numbers(const Node& node) {
 // An elementwise node of constants is a constant: evaluated once, whatever the shape.
 void fold_number(Graph& graph, Node* node, Rewrites& rewrites) {
   const bool is_elementwise = node->op->traits.has(Trait::kElementwise) && node->results.size() == 1;
-  if (!is_elementwise || std::ranges::any_of(node->values, has_symbols)) return;
+  if (!is_elementwise || has_symbolic_attributes(*node)) return;
   const std::vector<Tensor> numbers = operand_numbers(*node);
   if (numbers.empty()) return;
   Graph scalar;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "ir/symbolic.h"
 #include "ops/model_source.h"
 #include "ops/ops.h"
 #include "ops/weight_or_constant.h"
@@ -13,16 +14,6 @@ namespace {
 
 using Nodes = std::set<const Node*>;
 
-bool has_symbols(const Shape& shape) {
-  return std::ranges::any_of(shape, [](const Dim& dim) { return !dim.is_constant(); });
-}
-
-bool mentions_symbols(const AttributeValue& value) {
-  if (const Dim* dim = std::get_if<Dim>(&value)) return !dim->is_constant();
-  if (const auto* dims = std::get_if<std::vector<Dim>>(&value)) return has_symbols(*dims);
-  return false;
-}
-
 // Whether the node's value is the same in every run.
 bool is_invariant(const Node& node, const Nodes& invariant) {
   if (ops::is_weight_or_constant(&node)) return true;
@@ -30,8 +21,8 @@ bool is_invariant(const Node& node, const Nodes& invariant) {
   if (traits.has(Trait::kSource) || traits.has(Trait::kRandom) || traits.has(Trait::kSideEffect))
     return false;
   if (traits.has(Trait::kControlFlow)) return false;
-  if (std::ranges::any_of(node.values, mentions_symbols)) return false;
-  if (std::ranges::any_of(node.results, [](const Value* r) { return has_symbols(r->type.shape); }))
+  if (has_symbolic_attributes(node)) return false;
+  if (std::ranges::any_of(node.results, [](const Value* each) { return is_symbolic(each->type.shape); }))
     return false;
   return std::ranges::all_of(node.operands, [&](const Value* operand) {
     return operand == nullptr || (operand->producer != nullptr && invariant.contains(operand->producer));

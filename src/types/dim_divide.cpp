@@ -40,8 +40,8 @@ std::optional<Polynomial> divide_exactly(Polynomial dividend, const Polynomial& 
   Polynomial quotient;
   while (!dividend.empty()) {
     const auto atoms = divide_monomial(dividend[0].atoms, divisor[0].atoms);
-    if (!atoms || dividend[0].coefficient % divisor[0].coefficient != 0) return std::nullopt;
-    const DimTerm term{dividend[0].coefficient / divisor[0].coefficient, *atoms};
+    if (!atoms || checked_modulo(dividend[0].coefficient, divisor[0].coefficient) != 0) return std::nullopt;
+    const DimTerm term{checked_floor_divide(dividend[0].coefficient, divisor[0].coefficient), *atoms};
     dividend = add(dividend, multiply(divisor, {checked_multiply(term.coefficient, -1), term.atoms}));
     quotient.push_back(term);  // leading terms come in order
   }

@@ -62,6 +62,13 @@ void write_archives(const std::filesystem::path& folder) {
   }
 }
 
+void write_models(const std::filesystem::path& folder) {
+  std::vector<std::string> models = onnx::test::control_models();
+  models.push_back(onnx::test::small_model());
+  for (size_t i = 0; i < models.size(); ++i)
+    write(folder / (std::to_string(i) + ".onnx"), as_bytes(models[i]));
+}
+
 }  // namespace
 
 int main(int count, char** arguments) {
@@ -71,7 +78,6 @@ int main(int count, char** arguments) {
     std::filesystem::create_directories(folder / target);
   write_engines(folder / "engine_fuzzer");
   write_archives(folder / "pt2_fuzzer");
-  const std::string model = onnx::test::small_model();
-  write(folder / "onnx_fuzzer" / "small.onnx", as_bytes(model));
+  write_models(folder / "onnx_fuzzer");
   return 0;
 }

@@ -3,6 +3,7 @@
 // printed, and that the compiler rejects by such an Error or makes an engine of.
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <string>
 
@@ -11,8 +12,23 @@
 #include "importers/onnx/import.h"
 #include "ir/verify.h"
 #include "support/error.h"
+#include "tests/importers/onnx_messages.h"
 
 using namespace ingot::core;
+
+extern "C" size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t max_size);
+
+extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max_size, unsigned int seed) {
+  std::minstd_rand random(seed);
+  if (random() % 8 != 0) {
+    const auto model = onnx::test::mutated_model({reinterpret_cast<const char*>(data), size}, random);
+    if (model && model->size() <= max_size) {
+      std::memcpy(data, model->data(), model->size());
+      return model->size();
+    }
+  }
+  return LLVMFuzzerMutate(data, size, max_size);
+}
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto input = std::make_shared<const std::string>(reinterpret_cast<const char*>(data), size);

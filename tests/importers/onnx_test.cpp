@@ -4,11 +4,17 @@
 
 #include <random>
 
+#include <fmt/core.h>
+
+#include "backends/null/compile/backend.h"
+#include "compiler/compile.h"
 #include "evaluate/evaluate.h"
 #include "importers/onnx/import.h"
 #include "ir/verify.h"
 #include "support/error.h"
+#include "tests/importers/onnx_messages.h"
 #include "tests/importers/onnx_models.h"
+#include "tests/support/long_mode.h"
 
 namespace ingot::core::onnx {
 namespace {
@@ -67,17 +73,23 @@ TEST(Onnx, ComputesTheModel) {
   EXPECT_GT(read_double(y.view(), {{0, 2}}), read_double(y.view(), {{0, 0}}));  // 9 - 1 > 1 + 1
 }
 
+TEST(Onnx, ImportsBranchesAndLoops) {
+  for (const std::string& file : control_models()) EXPECT_EQ(refusal_of(file), "");
+}
+
 TEST(Onnx, EveryPrefixIsAnError) {
   const std::string file = small_model();
   for (size_t length = 0; length < file.size(); ++length)
     EXPECT_NE(refusal_of(file.substr(0, length)), "") << length;
 }
 
+// Anything but a crash or an internal error.
 TEST(Onnx, DamageIsAnErrorOrAModel) {
-  const std::string file = small_model();
+  std::vector<std::string> files = control_models();
+  files.push_back(small_model());
   std::minstd_rand random(7);
-  for (int round = 0; round < 4000; ++round) {
-    std::string damaged = file;
+  for (size_t round = 0; round < 5000; ++round) {
+    std::string damaged = files[round % files.size()];
     for (size_t count = 1 + random() % 4; count > 0; --count) {
       const size_t at = random() % damaged.size();
       switch (random() % 3) {
@@ -92,8 +104,36 @@ TEST(Onnx, DamageIsAnErrorOrAModel) {
           break;
       }
     }
-    refusal_of(damaged);  // anything but a crash or an internal error
+    refusal_of(damaged);
   }
+}
+
+// Fields in place of bytes: what is damaged is the model, and not its file.
+TEST(Onnx, ChangedModelsAreErrorsOrEngines) {
+  std::vector<std::string> files = control_models();
+  files.push_back(small_model());
+  const Backend* const backends[] = {&null::backend()};
+  CompileOptions options;
+  options.target.backend = "null";
+  std::minstd_rand random(11);
+  size_t engines = 0;
+  const size_t rounds = core::test::is_long_mode() ? 100000 : 2000;
+  for (size_t round = 0; round < rounds; ++round) {
+    std::string changed = files[round % files.size()];
+    for (size_t count = 1 + random() % 3; count > 0; --count)
+      changed = mutated_model(changed, random).value();
+    SCOPED_TRACE(fmt::format("round {}", round));
+    try {
+      const auto read = loaded(changed);
+      const aten::Program program = describe(*read);
+      verify(import_model(*read, true).graph, "importing");
+      compile_model(program, [&] { return import_model(*read, false); }, options, backends);
+      ++engines;
+    } catch (const UserError&) {
+    } catch (const UnsupportedError&) {
+    }
+  }
+  EXPECT_GT(engines, rounds / 20);
 }
 
 TEST(Onnx, NamesWhatIsWrong) {
@@ -109,6 +149,62 @@ TEST(Onnx, NamesWhatIsWrong) {
               HasSubstr("needs 12 bytes, not 4"));
   EXPECT_THAT(refusal_of(model(input("x", {"2"}, 8) + output("x"))), HasSubstr("elements of type string"));
   EXPECT_THAT(refusal_of(model(input("x", {"2"}) + output("x"), 99)), HasSubstr("INGOT-N542"));
+}
+
+std::string body(const std::string& step, const Names& results) {
+  std::string graph = input("i", {}, 7) + input("go", {}, 9) + input("s", {}) + step;
+  for (const std::string& result : results) graph += output(result);
+  return graph_attribute("body", graph);
+}
+
+// What the build knows of a condition or a count may have any number of elements.
+TEST(Onnx, ConditionsAndCountsAreSingleValues) {
+  const std::string step = body(node("Neg", {"s"}, {"next"}), {"go", "next"});
+  const std::string branches =
+      graph_attribute("then_branch", output("x")) + graph_attribute("else_branch", output("x"));
+  for (const int64_t count : {0, 2}) {
+    const std::string values =
+        tensor("condition", 9, {count}, std::string(static_cast<size_t>(count), '\1')) +
+        tensor("count", 7, {count}, std::string(static_cast<size_t>(count) * 8, '\1'));
+    for (const std::string& broken :
+         {node("Loop", {"", "condition", "x"}, {"y"}, step), node("Loop", {"count", "", "x"}, {"y"}, step),
+          node("If", {"condition"}, {"y"}, branches)})
+      EXPECT_THAT(refusal_of(model(input("x", {"2"}) + values + broken + output("y"))),
+                  AllOf(HasSubstr("INGOT-U543"), HasSubstr("is not a single value")));
+  }
+}
+
+// Sizes that follow from constants alone are computed in the build, which ends whatever they ask for.
+TEST(Onnx, TheWorkForConstantsIsLimited) {
+  constexpr int kFloat = 1, kInteger = 7;
+  const std::string one = tensor("one", kInteger, {1}, raw<int64_t>({1}));
+  const std::string reshape = node("Reshape", {"x", "size"}, {"y"}) + output("y");
+  const std::string loop =
+      tensor("count", kInteger, {}, raw<int64_t>({int64_t{1} << 62})) +
+      node("Loop", {"count", "", "one"}, {"size"}, body(node("Add", {"s", "one"}, {"next"}), {"go", "next"}));
+  EXPECT_THAT(refusal_of(model(input("x", {"2"}) + one + loop + reshape)),
+              HasSubstr("depends on values of a run"));
+  std::string products =
+      tensor("shape", kInteger, {2}, raw<int64_t>({256, 256})) + node("ConstantOfShape", {"shape"}, {"p0"});
+  for (int i = 0; i < 500; ++i) {
+    const std::string from = "p" + std::to_string(i);
+    products += node("MatMul", {from, from}, {"p" + std::to_string(i + 1)});
+  }
+  products += node("ReduceMax", {"p500"}, {"most"}, integer_attribute("keepdims", 0)) +
+              node("Cast", {"most"}, {"number"}, integer_attribute("to", kInteger)) +
+              node("Reshape", {"number", "one"}, {"size"});
+  EXPECT_THAT(refusal_of(model(input("x", {"2"}) + one + products + reshape)),
+              HasSubstr("depends on values of a run"));
+}
+
+TEST(Onnx, SizesAreDividedAsInteger64) {
+  constexpr int kInteger = 7;
+  const std::string numbers = tensor("least", kInteger, {1}, raw<int64_t>({INT64_MIN})) +
+                              tensor("minus", kInteger, {1}, raw<int64_t>({-1}));
+  const std::string sizes = node("Shape", {"x"}, {"s"}) +
+                            node("Concat", {"least", "s"}, {"all"}, integer_attribute("axis", 0)) +
+                            node("Div", {"all", "minus"}, {"size"}) + node("Reshape", {"x", "size"}, {"y"});
+  EXPECT_NE(refusal_of(model(input("x", {"n"}) + numbers + sizes + output("y"))), "");
 }
 
 // A graph in a graph in a graph ...: the reader counts levels before it recurses.

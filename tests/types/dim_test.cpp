@@ -123,6 +123,7 @@ TEST(Dim, TheLeastNumberHasDivisorsToo) {
   EXPECT_EQ(floor_divide(least * s, 6), floor_divide(Dim(INT64_MIN / 2) * s, 3));
   EXPECT_EQ(floor_divide(floor_divide(s, 2) + least, 2).to_string(), "floordiv(S, 4) - 4611686018427387904");
   EXPECT_THROW(floor_divide(least * s + least, least * s + s), UserError);
+  EXPECT_THROW(floor_divide(least * s + 1, Dim(-1) * s + 1), UserError);
 }
 
 TEST(Dim, DivisionByZeroIsAnError) {

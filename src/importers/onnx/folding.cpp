@@ -18,7 +18,7 @@ using Folded = std::optional<Dim>;  // nullopt: not known for all sizes
 
 // Towards zero, as in C: the same as towards minus infinity where neither is negative.
 Folded divided(Operand a, Operand b, const SymbolTable& symbols) {
-  if (b == Dim(0)) return std::nullopt;
+  if (b == Dim(0) || b == Dim(-1)) return b == Dim(0) ? std::nullopt : Folded(Dim(0) - a);
   if (a.is_constant() && b.is_constant()) return Dim(*a.constant() / *b.constant());
   const bool is_simple = not_negative(a, symbols) && range_of(b, symbols).min > 0;
   return is_simple ? Folded(floor_divide(a, b)) : std::nullopt;
@@ -116,7 +116,11 @@ class NumberedScope final : public Scope {
 
   Graph& graph() override { return graph_; }
   bool is_outermost() const override { return false; }
-  Value* tensor(const std::string& name) override { return graph_.add_constant(literal(name).value()); }
+  Value* tensor(const std::string& name) override {
+    const std::optional<Tensor> known = literal(name);
+    if (!known) refuse("it moves elements as values of the run say");
+    return graph_.add_constant(*known);
+  }
   std::optional<Tensor> literal(const std::string& name) override {
     const auto found = numbered_.find(name);
     return found == numbered_.end() ? outer_.literal(name) : to_tensor(found->second);

@@ -40,14 +40,20 @@ Graph imported_branch(Call& call, const GraphDef& def, const char* name, std::sp
   return branch.take(branch.import());
 }
 
+// A condition or count that the build knows. Nullopt: a value of the run.
+std::optional<Dim> known_scalar(Call& call, size_t input) {
+  std::optional<Sizes> known = call.sizes(input);
+  if (!known) return std::nullopt;
+  if (known->elements.size() != 1) refuse_node(fmt::format("input {} is not a single value", input));
+  return std::move(known->elements[0]);
+}
+
 void convert_if(Call& call) {
   const GraphDef &then = call.attribute_graph("then_branch"),
                  &otherwise = call.attribute_graph("else_branch");
-  const std::optional<Sizes> known = call.sizes(0);
-  if (known && known->is_constant() && known->elements.size() == 1) {  // only that branch exists for us
-    const bool is_true = known->elements[0] != Dim(0);
-    return call.scope().run(is_true ? then : otherwise, call.node().outputs);
-  }
+  const std::optional<Dim> known = known_scalar(call, 0);
+  if (known && known->is_constant())  // only that branch exists for us
+    return call.scope().run(*known != Dim(0) ? then : otherwise, call.node().outputs);
   const std::vector<std::string> names = names_from_outside(std::array{&then, &otherwise});
   std::vector<Value*> operands;  // the same of both
   std::vector<Graph> graphs;
@@ -143,8 +149,7 @@ struct TripCount {
 // `is_size`: the caller needs a size, which a value of the run becomes.
 TripCount trip_count(Call& call, bool is_size) {
   if (!call.has(0)) return {};
-  const std::optional<Sizes> sizes = call.sizes(0);
-  if (sizes && sizes->elements.size() == 1) return {maximum(sizes->elements[0], 0), nullptr};
+  if (const std::optional<Dim> known = known_scalar(call, 0)) return {maximum(*known, 0), nullptr};
   Graph& graph = call.graph();
   Value* computed = as_scalar(graph, call.tensor(0), DType::kI64);
   if (!is_size) return {{}, computed};
@@ -167,8 +172,8 @@ void convert_loop(Call& call) {
   Graph& graph = call.graph();
   const bool grows = def.outputs.size() > 1 + carried;
   const TripCount count = trip_count(call, grows);
-  const std::optional<Sizes> known = call.has(1) ? call.sizes(1) : std::nullopt;
-  const bool begins = !call.has(1) || (known && known->is_constant() && known->elements[0] != Dim(0));
+  const std::optional<Dim> known = call.has(1) ? known_scalar(call, 1) : Dim(1);
+  const bool begins = known && known->is_constant() && *known != Dim(0);
   Value* begin = begins ? nullptr : as_scalar(graph, call.tensor(1), DType::kBool);
 
   const Sizes always{DType::kBool, {}, {Dim(1)}};
