@@ -117,7 +117,7 @@ def test_keys_are_forgotten() -> None:
 def test_batches_are_limited_by_what_was_measured(tmp_path: Path) -> None:
     model = Model(saved(tmp_path, mlp(), torch.randn(4, 8), dims=[{0: ROWS}]))
     assert isinstance(model.batching, BatchAxis)
-    model._batcher._is_checked = True
+    model._batcher._checked.add(())
     x = np.ones((1, 8), np.float32)
     pace = model._batcher._paces.of(key_of([x]))
     for size in (1, 2, 4, 8, 16):

@@ -14,11 +14,21 @@ from dataclasses import dataclass, field
 from ingot.engine import Engine
 from ingot.errors import DeviceError, Error, InternalError, UserError
 from ingot.serving.axis import BatchAxis, find_axis
-from ingot.serving.batches import Answer, Tensors, are_independent, key_of, run_alone, run_together
+from ingot.serving.batches import (
+    Answer,
+    Tensors,
+    are_independent,
+    key_of,
+    run_alone,
+    run_together,
+    shared_values,
+)
 from ingot.serving.counts import Counts
 from ingot.serving.pace import Paces
 
 log = logging.getLogger("ingot.serving")
+
+_MOST_CHECKED = 1024
 
 
 @dataclass
@@ -36,7 +46,8 @@ class Batcher:
 
     How many fit is measured (`Pace`), up to what the engine accepts. Requests that were cancelled or whose deadline has passed leave the
     queue before their batch runs. The first batch of several requests has two, which also run one by one: if the results differ, the rows
-    of this model depend on each other, and requests run alone from then on.
+    of this model depend on each other, and requests run alone from then on. Integers that requests choose may decide whether rows do:
+    each of their values has such a first batch.
     """
 
     def __init__(
@@ -56,7 +67,7 @@ class Batcher:
         self._queue: deque[Request] = deque()
         self._changed = threading.Condition()
         self._closing = False
-        self._is_checked = False
+        self._checked: set[tuple] = set()  # shared values with which rows were found to be independent
         self._running: dict[int, float] = {}  # thread -> when its batch began
         self._threads = [
             threading.Thread(target=self._work, name=f"ingot-batches-{k}", daemon=True)
@@ -136,21 +147,25 @@ class Batcher:
     def _wanted_rows(self, key: tuple) -> int:
         if not isinstance(self.axis, BatchAxis):
             return 1
-        return self._paces.of(key).worth_waiting_for() if self._is_checked else self.axis.maximum
+        return self._paces.of(key).worth_waiting_for() if self._is_checked(key) else self.axis.maximum
+
+    def _is_checked(self, key: tuple) -> bool:
+        return shared_values(key) in self._checked
 
     def _most_rows(self, waiting: list[Request]) -> int:
         """Of the batch that begins with the first of them."""
         if not waiting or not isinstance(self.axis, BatchAxis):
             return 1
-        if not self._is_checked:
-            return self.axis.maximum
         key = waiting[0].key
+        if not self._is_checked(key):
+            return self.axis.maximum
         return self._paces.of(key).limit(_rows_of(key, waiting))
 
     def _take(self) -> list[Request]:
         """The oldest request, and later ones of the same key while there is space; the order of the others stays."""
         waiting = [request for request in self._queue if not self._has_left(request)]
-        most_rows, most = self._most_rows(waiting), len(waiting) if self._is_checked else 2
+        most_rows = self._most_rows(waiting)
+        most = len(waiting) if waiting and self._is_checked(waiting[0].key) else 2
         batch: list[Request] = []
         kept: deque[Request] = deque()
         rows = 0
@@ -190,7 +205,7 @@ class Batcher:
                 request.future.set_exception(answer)
             else:
                 request.future.set_result(answer)
-        if self._is_checked and not any(isinstance(answer, Error) for answer in answers):
+        if self._is_checked(batch[0].key) and not any(isinstance(answer, Error) for answer in answers):
             self._measure(batch, time.monotonic() - begin)
 
     def _measure(self, batch: list[Request], seconds: float) -> None:
@@ -203,15 +218,21 @@ class Batcher:
     def _answers(self, batch: list[Request]) -> list[Answer]:
         requests = [request.tensors for request in batch]
         together = run_together(self._engine, requests) if len(batch) > 1 else None
-        if together is not None and self._is_checked:
+        key = batch[0].key
+        if together is not None and self._is_checked(key):
             return together
         alone = [run_alone(self._engine, request) for request in requests]
         if together is not None and are_independent(together, alone):
-            self._is_checked = True
+            self._remember(key)
         elif together is not None:
             self.axis = "rows of one call change each other's results"
             log.warning("requests run one by one from now on: %s", self.axis)
         return alone
+
+    def _remember(self, key: tuple) -> None:
+        if len(self._checked) == _MOST_CHECKED:
+            self._checked = set()
+        self._checked.add(shared_values(key))
 
 
 def _rows_of(key: tuple, requests: Iterable[Request]) -> int:

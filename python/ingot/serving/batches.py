@@ -19,20 +19,35 @@ _TOLERANCES = {2: (2e-2, 2e-2), 4: (1e-4, 1e-5), 8: (1e-9, 1e-11)}
 
 
 def key_of(tensors: Tensors) -> tuple:
-    """Requests with the same key differ in their numbers of rows alone."""
-    return tuple((tensor.dtype.str, tensor.shape[1:]) for tensor in tensors)
+    """Requests with the same key differ in their numbers of rows alone; those without rows have equal values."""
+    return tuple(
+        (tensor.dtype.str, tensor.shape[1:] if tensor.ndim else tensor.tobytes()) for tensor in tensors
+    )
+
+
+def shared_values(key: tuple) -> tuple:
+    """Those of tensors without rows, in a key of requests."""
+    return tuple(part for part in key if isinstance(part[1], bytes))
 
 
 def run_together(engine: Engine, requests: Sequence[Tensors]) -> list[Answer] | None:
     """One call for requests of the same key; None if it fails: then each runs alone, so that only those at fault fail."""
     try:
-        outputs = engine.run([np.concatenate(tensors) for tensors in zip(*requests, strict=True)])
+        outputs = engine.run([_joined(tensors) for tensors in zip(*requests, strict=True)])
     except Error:
         return None
-    ends = list(itertools.accumulate(len(request[0]) for request in requests))
+    ends = list(itertools.accumulate(_rows(request) for request in requests))
     return [
         [output[start:end] for output in outputs] for start, end in zip([0, *ends[:-1]], ends, strict=True)
     ]
+
+
+def _joined(tensors: Sequence[np.ndarray]) -> np.ndarray:
+    return np.concatenate(tensors) if tensors[0].ndim else tensors[0]
+
+
+def _rows(request: Tensors) -> int:
+    return next(len(tensor) for tensor in request if tensor.ndim)
 
 
 def run_alone(engine: Engine, request: Tensors) -> Answer:

@@ -47,12 +47,13 @@ def bind(
     """Loads an engine and makes it known to the server.
 
     Triton's own batcher gathers requests of equal shapes, up to the engine's maximum or `max_batch_size`; queue_delay_s: how long it may
-    wait for more. Engines whose requests run one by one are bound without. options: of `ingot.serving.Model`, which is returned: close
+    wait for more. Engines whose requests run one by one, and those with inputs without dims, whose values Triton does not
+    compare, are bound without. options: of `ingot.serving.Model`, which is returned: close
     it after the server, or `unload` it before. The server may be running.
     """
     model = Model(path, name, **options)
     axis = model.batching
-    is_batched = isinstance(axis, BatchAxis)
+    is_batched = isinstance(axis, BatchAxis) and not axis.shared
     batcher = DynamicBatcher(max_queue_delay_microseconds=int(queue_delay_s * 1e6))
     config = (
         ModelConfig(max_batch_size=axis.maximum, batcher=batcher)
