@@ -79,6 +79,17 @@ def _compile_program(
     kwarg_inputs: Mapping[str, Any] | None,
 ) -> CompiledModule:
     require(exported_program, ExportedProgram, "compile takes a program of torch.export")
+    with one_program.building(exported_program.graph_module, settings):
+        return _compile_agreed(exported_program, settings, inputs, arg_inputs, kwarg_inputs)
+
+
+def _compile_agreed(
+    exported_program: ExportedProgram,
+    settings: Settings,
+    inputs: Sequence[Any] | None,
+    arg_inputs: Sequence[Any] | None,
+    kwarg_inputs: Mapping[str, Any] | None,
+) -> CompiledModule:
     positional, keywords = given_inputs(inputs if inputs is not None else arg_inputs, kwarg_inputs)
     if settings.one_program:
         positional, keywords = one_program.agree_on_ranges(exported_program, positional, keywords)

@@ -71,6 +71,18 @@ def compile_graph(
 
     `prepare` completes the program of a whole-model engine (its calling convention). `leaving`: nodes for torch, with the reason.
     """
+    with one_program.building(module, settings):
+        return _compile_graph(module, inputs, outputs, settings, prepare, leaving)
+
+
+def _compile_graph(
+    module: GraphModule,
+    inputs: Sequence[Input],
+    outputs: Sequence[Output],
+    settings: Settings,
+    prepare: Callable[[Capture], None],
+    leaving: Refused | None,
+) -> Compiled:
     unified = one_program.Unified(inputs)
     if settings.one_program:
         in_torch = {*refusals.by_choice(module, settings), *(leaving or {})}

@@ -9,7 +9,8 @@ node's name.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -24,6 +25,17 @@ from ingot.rank_places import comparing_group
 from ingot.rank_program import Program, Unified
 from ingot.rank_traces import compare
 from ingot.settings import Settings
+
+
+@contextmanager
+def building(module: GraphModule, settings: Settings) -> Iterator[None]:
+    """Around all that ranks tell each other of one program: if its build fails on one of them, the others hear of it at once."""
+    names = list(dict.fromkeys(ranks.groups_in(module))) if settings.one_program else []
+    if not names or comparing_group(names).size() == 1:
+        yield
+        return
+    with ranks.one_build(comparing_group(names)):
+        yield
 
 
 def unify(
@@ -70,7 +82,9 @@ def _shown(module: GraphModule, own: Any) -> list[Any] | None:
     names = list(dict.fromkeys(ranks.groups_in(module)))
     if not names or comparing_group(names).size() == 1:
         return None
-    return [json.loads(text) for text in ranks.shared_texts(comparing_group(names), json.dumps(own))]
+    group = comparing_group(names)
+    with ranks.one_build(group):  # which is under way, unless the program got its groups since
+        return [json.loads(text) for text in ranks.shared_texts(group, json.dumps(own))]
 
 
 def _as_before(module: GraphModule, inputs: Sequence[Input]) -> Unified:

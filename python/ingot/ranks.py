@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import itertools
 import socket
 import sys
 import threading
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -133,6 +135,7 @@ class _Connections:
     def __init__(self) -> None:
         self.groups: dict[str, tuple[Any, _core.Group]] = {}
         self.joined: dict[str, int] = {}  # how often, so that ranks agree on a key of the store
+        self.builds: dict[str, Iterator[int]] = {}  # under way, by group: the numbers of its texts
         self._working = 0  # builds under way
         self._works: list[_core.GroupWork] = []
         self._lock = threading.Lock()
@@ -258,27 +261,60 @@ def _own_host(store: Any) -> str:
     return f"[{own}]" if ":" in own else own
 
 
-def shared_texts(group: Any, text: str) -> list[str]:
-    """What each rank of a group of torch passes to this call, by rank."""
+@contextmanager
+def one_build(group: Any) -> Iterator[None]:
+    """A build that all ranks of a group of torch do at the same time. Where it fails on one, the others hear of it in `shared_texts`."""
+    name = group.group_name
+    if name in _connections.builds:  # which is part of one that is under way
+        yield
+        return
+    _connections.next_of(f"builds/{name}")
+    _connections.builds[name] = itertools.count()
+    try:
+        yield
+    except BaseException as error:
+        _store_of_build(group).set(f"failed/{group.rank()}", str(error) or type(error).__name__)
+        raise
+    finally:
+        del _connections.builds[name]
+
+
+def _store_of_build(group: Any) -> Any:
     from torch.distributed import PrefixStore
     from torch.distributed.distributed_c10d import _get_default_store
 
-    name = f"texts/{group.group_name}"
-    count = _connections.next_of(name)
-    store = PrefixStore(f"ingot/{name}/{count}", _get_default_store())
-    store.set(str(group.rank()), text)
-    texts = []
-    for rank in range(group.size()):
-        try:
-            store.wait([str(rank)], timedelta(seconds=DEADLINE))
-        except Exception as error:
+    name = f"builds/{group.group_name}"
+    return PrefixStore(f"ingot/{name}/{_connections.joined[name]}", _get_default_store())
+
+
+def shared_texts(group: Any, text: str) -> list[str]:
+    """What each rank of a group of torch passes to this call, by rank. Within `one_build` of it."""
+    number = next(_connections.builds[group.group_name])
+    store = _store_of_build(group)
+    store.set(f"{number}/{group.rank()}", text)
+    return [_text_of(rank, f"{number}/{rank}", store, group) for rank in range(group.size())]
+
+
+def _text_of(rank: int, key: str, store: Any, group: Any) -> str:
+    """Nothing blocks inside of the store, whose lock the process shares."""
+    end, pause = time.monotonic() + DEADLINE, 2e-3
+    while not store.check([key]):
+        for other in range(group.size()):
+            if store.check([f"failed/{other}"]):
+                raise DeviceError(
+                    f"group '{group.group_name}': rank {other} did not build the program: {store.get(f'failed/{other}').decode()}",
+                    code="INGOT-D350",
+                    advice='with rank="all" all ranks build at the same time: mend what is wrong there, and build on all of them',
+                )
+        if time.monotonic() > end:
             raise DeviceError(
                 f"group '{group.group_name}': rank {rank} did not build the program within {round(DEADLINE)} s",
                 code="INGOT-D350",
                 advice='with rank="all" all ranks build at the same time',
-            ) from error
-        texts.append(store.get(str(rank)).decode())
-    return texts
+            )
+        time.sleep(pause)
+        pause = min(2 * pause, 0.1)
+    return store.get(key).decode()
 
 
 def shards_of(module: Any) -> list[str]:

@@ -108,6 +108,7 @@ def check(folder: Path, rank: int, size: int) -> None:
     )
     torch.testing.assert_close(compiled(ids), eager, rtol=0, atol=0)
     check_positions(folder, rank, size)
+    check_failures_of_one_rank(rank, size)
     error = refuse(
         Other(rank), torch.ones(2 * size, 3), r"the program depends on the rank .* the operator is aten.cos"
     )
@@ -118,6 +119,24 @@ def check(folder: Path, rank: int, size: int) -> None:
         Slices(0), inputs=[torch.ones(2 * size, 3)], rank="all", require_full_compilation=True
     )
     assert equal.engine(torch.ones(2 * size, 3)).sum() == 6 * size
+
+
+def check_failures_of_one_rank(rank: int, size: int) -> None:
+    """The others hear what is wrong there instead of waiting, and the next build is that of all again."""
+    x = torch.ones(2 * size, 3)
+    program = torch.export.export(Slices(0), (x,))
+    for _ in range(2):
+        given = [x, x] if rank == size - 1 else [x]
+        with pytest.raises(ingot.Error) as info:
+            ingot.dynamo.compile(program, inputs=given, rank="all")
+        if rank == size - 1:
+            assert info.value.code != "INGOT-D350"
+        else:
+            assert info.value.code == "INGOT-D350"
+            assert f"rank {size - 1} did not build the program: [INGOT-U" in str(info.value)
+        dist.barrier()  # so that none begins the next build before all have ended this one
+        module = ingot.dynamo.compile(program, inputs=[x], rank="all", require_full_compilation=True)
+        assert module.engine(x).sum() == 6 * size
 
 
 def check_positions(folder: Path, rank: int, size: int) -> None:
