@@ -74,6 +74,10 @@ class Capture:
         self._group_names: Mapping[str, str] = outer._group_names if outer is not None else groups or {}
         self.nodes: list[Node] = []  # position in the builder's program -> FX node
         self._any_sign: set[str] = outer._any_sign if outer is not None else set()  # symbols of such integers
+        self._rounded: dict[Any, Any] = (
+            {} if outer is None else outer._rounded
+        )  # sympy expression -> its symbol
+        self._is_outermost = outer is None
         self._ids: dict[Node, int | list[int]] = {}
         self._graphs: dict[Node, int] = {}
 
@@ -84,6 +88,8 @@ class Capture:
         self._any_sign |= {
             str(node.meta["val"].node.expr) for node in module.graph.nodes if node.meta.get(ANY_SIGN)
         }
+        if self._is_outermost:
+            self._name_rounded_integers(module)
         placeholders = iter(inputs)
         for node in module.graph.nodes:
             if node.op == "placeholder":
@@ -125,11 +131,26 @@ class Capture:
         """A dim expression in our text form, whose symbols it declares."""
         if isinstance(size, int):
             return str(size)
-        expression = size.node.expr
+        expression = size.node.expr.xreplace(self._rounded)
         environment = size.node.shape_env
         for symbol in expression.free_symbols:
             self._declare(symbol, environment)
         return dim_text(expression)
+
+    def _name_rounded_integers(self, module: GraphModule) -> None:
+        """Integers that nodes round from floats and that have no text form are symbols, which runs find: so sizes may follow from them."""
+        import sympy
+
+        for node in module.graph.nodes:
+            value = node.meta.get("val")
+            if not isinstance(value, torch.SymInt) or type(value.node.expr).__name__ not in _ROUNDED:
+                continue
+            try:
+                dim_text(value.node.expr)
+            except UnsupportedError:
+                symbol = sympy.Symbol(f"rounded{len(self._rounded)}", integer=True)
+                if self._rounded.setdefault(value.node.expr, symbol) is symbol:
+                    self._any_sign.add(str(symbol))
 
     def _declare(self, symbol: Any, environment: Any) -> None:
         name = str(symbol)
@@ -343,6 +364,7 @@ def _bound(value: Any) -> int:
     return max(min(int(value), LARGEST), -LARGEST)
 
 
+_ROUNDED = ("TruncToInt", "FloorToInt", "CeilToInt", "RoundToInt")
 _FINEST = 1 << 20  # torch multiplies sizes with floats in f64, which is exact for multiples of 1 / _FINEST
 
 

@@ -161,7 +161,7 @@ class _Sizes(Capture):
     """Collects the ranges of sizes, without a builder: packages without the compiler have none."""
 
     def __init__(self) -> None:
-        self.ranges, self._any_sign = {}, set()
+        self.ranges, self._any_sign, self._rounded = {}, set(), {}
         self.builder = SimpleNamespace(symbol=lambda *declaration: None)
 
 
