@@ -5,8 +5,9 @@
 
 #include <fmt/core.h>
 
+#include "routines/incomplete_gamma.h"
 #include "routines/routines.h"
-#include "routines/sort_keys.h"
+#include "routines/widened.h"
 #include "support/error.h"
 #include "support/special.h"
 #include "support/thread_pool.h"
@@ -50,8 +51,7 @@ constexpr Binary kBinary[] = {
     {"chebyshev_v", special::chebyshev_v}, {"chebyshev_w", special::chebyshev_w},
     {"hermite_h", special::hermite_h},     {"hermite_he", special::hermite_he},
     {"laguerre", special::laguerre},       {"legendre", special::legendre},
-    {"lower_gamma", special::lower_gamma}, {"polygamma", special::polygamma},
-    {"upper_gamma", special::upper_gamma}, {"zeta", special::zeta},
+    {"polygamma", special::polygamma},     {"zeta", special::zeta},
 };
 
 template <typename Row, size_t kCount>
@@ -61,24 +61,27 @@ auto function_named(const Row (&rows)[kCount], const std::string& name) {
   throw UserError("INGOT-U331", fmt::format("there is no special function '{}' of that many operands", name));
 }
 
-float widened(float x) { return x; }
-double widened(double x) { return x; }
-float widened(Half x) { return half_to_float(x.bits); }
-float widened(BFloat16 x) { return bfloat16_to_float(x.bits); }
 void narrow(double x, float& to) { to = static_cast<float>(x); }
 void narrow(double x, double& to) { to = x; }
 void narrow(double x, Half& to) { to.bits = float_to_half(static_cast<float>(x)); }
 void narrow(double x, BFloat16& to) { to.bits = float_to_bfloat16(static_cast<float>(x)); }
 
+constexpr int64_t kGrain = 256;
+
+// some(begin, end) over the threads of the call.
+template <typename Some>
+void for_each_part(const RoutineCall& call, int64_t count, const Some& some) {
+  auto part = [&](int64_t begin, int64_t end, int) { some(begin, end); };
+  if (call.pool == nullptr) return part(0, count, 0);
+  call.pool->parallel_for(count, kGrain, part);
+}
+
 // y[i] = each(i) over the threads of the call.
 template <typename Each>
 void for_each_element(const RoutineCall& call, int64_t count, const Each& each) {
-  constexpr int64_t kGrain = 256;
-  auto some = [&](int64_t begin, int64_t end, int) {
+  for_each_part(call, count, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) each(i);
-  };
-  if (call.pool == nullptr) return some(0, count, 0);
-  call.pool->parallel_for(count, kGrain, some);
+  });
 }
 
 // Of values as they are stored: it has no meaning in another dtype.
@@ -111,6 +114,26 @@ void apply_next_after(const RoutineCall& call, int64_t count) {
 }
 
 template <typename Stored>
+void apply_incomplete_gamma(const RoutineCall& call, bool is_upper, int64_t count) {
+  // Of dtypes with fewer bits than f64: far below half a unit of the last place, after thousands of terms
+  // too.
+  constexpr double kTolerance = sizeof(Stored) == sizeof(double) ? special::kEpsilon : 0x1p-38;
+  const auto* order = reinterpret_cast<const Stored*>(call.inputs[0].data);
+  const auto* x = reinterpret_cast<const Stored*>(call.inputs[1].data);
+  auto* y = reinterpret_cast<Stored*>(call.outputs[0].data);
+  for_each_part(call, count, [&](int64_t begin, int64_t end) {
+    double orders[kGrain], arguments[kGrain], results[kGrain];
+    for (; begin < end; begin += kGrain) {
+      const int64_t some = std::min(kGrain, end - begin);
+      for (int64_t i = 0; i < some; ++i)
+        orders[i] = widened(order[begin + i]), arguments[i] = widened(x[begin + i]);
+      incomplete_gammas({orders, arguments, results, some, is_upper, kTolerance});
+      for (int64_t i = 0; i < some; ++i) narrow(results[i], y[begin + i]);
+    }
+  });
+}
+
+template <typename Stored>
 void apply(const RoutineCall& call, const std::string& name, int64_t count) {
   const auto* x = reinterpret_cast<const Stored*>(call.inputs[0].data);
   auto* y = reinterpret_cast<Stored*>(call.outputs[0].data);
@@ -119,6 +142,8 @@ void apply(const RoutineCall& call, const std::string& name, int64_t count) {
     return for_each_element(call, count, [&](int64_t i) { narrow(function(widened(x[i])), y[i]); });
   }
   if (name == "next_after") return apply_next_after<Stored>(call, count);
+  if (name == "lower_gamma" || name == "upper_gamma")
+    return apply_incomplete_gamma<Stored>(call, name == "upper_gamma", count);
   const auto* other = reinterpret_cast<const Stored*>(call.inputs[1].data);
   const auto function = function_named(kBinary, name);
   for_each_element(call, count, [&](int64_t i) { narrow(function(widened(x[i]), widened(other[i])), y[i]); });

@@ -30,8 +30,6 @@ double log_gamma(double x);
 double digamma(double x);
 double polygamma(double order, double x);  // `order` is an integer >= 0
 double zeta(double x, double q);           // of Hurwitz: the sum over k of (q + k) to the power -x
-double lower_gamma(double a, double x);    // regularized
-double upper_gamma(double a, double x);
 
 // Error functions (special_error.cpp).
 double scaled_erfc(double x);  // exp(x * x) * erfc(x)

@@ -11,6 +11,7 @@ from typing import Any
 import mpmath
 import pytest
 import torch
+from exact_functions import EXACT
 from test_fourier import in_engine
 from torch import special
 
@@ -121,3 +122,31 @@ def test_errors_in_units_of_the_last_place(name: str, dtype: torch.dtype) -> Non
 def test_16_bits_are_rounded_once(name: str, dtype: torch.dtype) -> None:
     worst = max(errors(BOUNDS[name], dtype))
     assert worst[0] <= 0.52, worst
+
+
+def gamma_arguments(dtype: torch.dtype) -> tuple[torch.Tensor, torch.Tensor]:
+    """Orders and arguments of most magnitudes, arguments beside the order among them."""
+    generator = torch.Generator().manual_seed(5)
+    uniform = torch.rand(3, COUNT, generator=generator, dtype=torch.float64)
+    order = torch.exp2(uniform[0] * 14 - 6)  # 1/64 to 256
+    anywhere, beside = torch.exp2(uniform[1] * 14 - 7), order + (uniform[2] * 6 - 3) * order.sqrt()
+    x = torch.cat([anywhere, beside.abs() + 1e-3])
+    return order.repeat(2).to(dtype), x.to(dtype)
+
+
+GAMMA_BOUNDS = {torch.float64: 2000, torch.float32: 0.52, torch.bfloat16: 0.51, torch.float16: 0.51}
+
+
+@pytest.mark.parametrize("dtype", GAMMA_BOUNDS, ids=str)
+@pytest.mark.parametrize("name", ["igamma", "igammac"])
+def test_incomplete_gamma_functions(name: str, dtype: torch.dtype) -> None:
+    order, x = gamma_arguments(dtype)
+    results = in_engine(getattr(torch, name), order, x)
+    worst = (0.0, 0.0, 0.0, 0.0)
+    with mp.workdps(30):
+        for a, argument, result in zip(order.tolist(), x.tolist(), results.tolist(), strict=True):
+            right = EXACT[name](mp.mpf(a), mp.mpf(argument))
+            worst = max(
+                worst, (float(abs(mp.mpf(result) - right) / units(dtype, right)), a, argument, result)
+            )
+    assert worst[0] <= GAMMA_BOUNDS[dtype], worst

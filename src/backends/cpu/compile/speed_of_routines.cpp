@@ -39,19 +39,10 @@ struct FunctionCosts {
   double own, single, wide;
 };
 constexpr FunctionCosts kFunctionCosts[] = {
-    {"airy", 85, 38, 80},
-    {"bessel_k1", 109, 54, 64},
-    {"chebyshev_t", 26, 12.5, 13},
-    {"chebyshev_u", 26, 12.5, 13},
-    {"chebyshev_v", 26, 12.5, 13},
-    {"chebyshev_w", 26, 12.5, 13},
-    {"hermite_h", 26, 12.5, 13},
-    {"hermite_he", 26, 12.5, 13},
-    {"laguerre", 26, 12.5, 13},
-    {"legendre", 26, 12.5, 13},
-    {"lower_gamma", 85, 78, 153},
-    {"upper_gamma", 125, 72, 155},
-    {"scaled_bessel_k1", 104, 51, 82},
+    {"airy", 85, 38, 80},          {"bessel_k1", 109, 54, 64},        {"chebyshev_t", 26, 12.5, 13},
+    {"chebyshev_u", 26, 12.5, 13}, {"chebyshev_v", 26, 12.5, 13},     {"chebyshev_w", 26, 12.5, 13},
+    {"hermite_h", 26, 12.5, 13},   {"hermite_he", 26, 12.5, 13},      {"laguerre", 26, 12.5, 13},
+    {"legendre", 26, 12.5, 13},    {"scaled_bessel_k1", 104, 51, 82},
 };
 
 double size_or_typical(const Dim& dim) {
