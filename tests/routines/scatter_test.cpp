@@ -5,6 +5,7 @@
 
 #include <fmt/core.h>
 
+#include <cmath>
 #include <random>
 
 #include "routines/routine_table.h"
@@ -39,9 +40,14 @@ Tensor numbers(DType dtype, const Sizes& shape, int64_t low, int64_t high, std::
   return tensor;
 }
 
+struct Reduction {
+  std::string_view name;
+  bool includes_self = true;
+};
+
 double combined(std::string_view reduce, double a, double b) {
   if (reduce == "prod") return a * b;
-  if (reduce == "sum") return a + b;
+  if (reduce == "sum" || reduce == "mean") return a + b;
   return (reduce == "amax") == (a < b) ? b : a;
 }
 
@@ -55,36 +61,70 @@ struct Scatter {
   size_t axis;
 };
 
-void expect_combined(const Scatter& shapes, DType dtype, DType index_dtype, std::string_view reduce,
+// Small whole numbers, so that every dtype has all sums.
+class Expected {
+ public:
+  Expected(const Tensor& x, const Reduction& reduction)
+      : x_(x), reduction_(reduction), counts_(make_tensor(DType::kI64, x.shape)), values_(counts_) {
+    values_ = make_tensor(DType::kF64, x.shape);
+    for_each_place(x.shape, [&](const Sizes& place) {
+      write_double(values_.view(), place, value_at(x, place));
+      write_integer(counts_.view(), place, reduction.includes_self ? 1 : 0);
+    });
+  }
+  void add(const Sizes& to, double value) {
+    const int64_t met = read_integer(counts_.view(), to);
+    write_integer(counts_.view(), to, met + 1);
+    write_double(values_.view(), to,
+                 met == 0 ? value : combined(reduction_.name, value_at(values_, to), value));
+  }
+  double at(const Sizes& place) const {
+    const double value = value_at(values_, place);
+    const auto count = static_cast<double>(read_integer(counts_.view(), place));
+    if (reduction_.name != "mean" || count < 2) return value;
+    Tensor mean = make_tensor(x_.dtype, {1});  // rounded like elements, of integers down
+    const Sizes first{0};
+    is_floating(x_.dtype)
+        ? write_double(mean.view(), first, value / count)
+        : write_integer(mean.view(), first, static_cast<int64_t>(std::floor(value / count)));
+    return value_at(mean, first);
+  }
+
+ private:
+  const Tensor& x_;
+  Reduction reduction_;
+  Tensor counts_, values_;
+};
+
+void expect_combined(const Scatter& shapes, DType dtype, DType index_dtype, const Reduction& reduction,
                      ThreadPool* pool) {
   std::mt19937 random(11);
-  const Tensor x = numbers(dtype, shapes.x, -2, 2, random),
-               source = numbers(dtype, shapes.source, -1, 2, random);
+  const int64_t low = reduction.name == "prod" ? 1 : 0, high = reduction.name == "prod" ? 1 : 2;
+  const bool is_signed =
+      dtype != DType::kU8 && dtype != DType::kU16 && dtype != DType::kU32 && dtype != DType::kU64;
+  const Tensor x = numbers(dtype, shapes.x, is_signed ? -2 : 0, 2, random),
+               source = numbers(dtype, shapes.source, is_signed ? low - 2 : low, high, random);
   const Tensor indices = numbers(index_dtype, shapes.indices, 0, shapes.x[shapes.axis] - 1, random);
-  Tensor result = make_tensor(dtype, shapes.x), expected = numbers(dtype, shapes.x, 0, 0, random);
-  for_each_place(shapes.x, [&](const Sizes& place) {
-    is_floating(dtype) ? write_double(expected.view(), place, value_at(x, place))
-                       : write_integer(expected.view(), place, read_integer(x.view(), place));
-  });
+  Tensor result = make_tensor(dtype, shapes.x);
+  Expected expected(x, reduction);
   for_each_place(shapes.source, [&](const Sizes& place) {
     Sizes at = place, to = place;
     for (size_t dim = 0; dim < at.size(); ++dim) at[dim] = shapes.indices[dim] == 1 ? 0 : at[dim];
     to[shapes.axis] = read_integer(indices.view(), at);
-    const double value = combined(reduce, value_at(expected, to), value_at(source, place));
-    is_floating(dtype) ? write_double(expected.view(), to, value)
-                       : write_integer(expected.view(), to, static_cast<int64_t>(value));
+    expected.add(to, value_at(source, place));
   });
   const std::vector<TensorView> from{x.view(), indices.view(), source.view()}, to{result.view()};
   NamedValues attributes{{"axis", static_cast<int64_t>(shapes.axis)}};
-  if (reduce != "sum") {
-    attributes.push_back({"reduce", std::string(reduce)});
-    attributes.push_back({"include_self", true});
+  const bool adds = reduction.name == "sum" && reduction.includes_self;
+  if (!adds) {
+    attributes.push_back({"reduce", std::string(reduction.name)});
+    attributes.push_back({"include_self", reduction.includes_self});
   }
-  find_routine(reduce == "sum" ? "scatter_add" : "scatter_reduce")
+  find_routine(adds ? "scatter_add" : "scatter_reduce")
       ->run({.inputs = from, .outputs = to, .attributes = attributes, .pool = pool});
   for_each_place(shapes.x, [&](const Sizes& place) {
-    ASSERT_EQ(value_at(result, place), value_at(expected, place))
-        << fmt::format("axis {} {}", shapes.axis, reduce);
+    ASSERT_EQ(value_at(result, place), expected.at(place))
+        << fmt::format("axis {} {} {} {}", shapes.axis, reduction.name, reduction.includes_self, name(dtype));
   });
 }
 
@@ -95,13 +135,17 @@ TEST(Scatter, CombinesEachElementOfTheSource) {
                              {{3, 5, 4}, {3, 8, 1}, {3, 8, 4}, 1}, {{3, 5, 4}, {1, 8, 1}, {2, 8, 3}, 1},
                              {{3, 5, 4}, {1, 1, 9}, {3, 4, 9}, 2}, {{3, 5, 4}, {1, 5, 4}, {1, 5, 4}, 0},
                              {{50, 300}, {60, 300}, {60, 300}, 0}, {{50, 300}, {60, 1}, {60, 300}, 0},
-                             {{4, 3}, {0, 3}, {0, 3}, 0}};
+                             {{4, 3}, {0, 3}, {0, 3}, 0},          {{7, 1}, {30, 1}, {30, 1}, 0},
+                             {{7, 3}, {30, 1}, {30, 1}, 0},        {{2, 7, 5}, {1, 9, 1}, {1, 9, 1}, 1},
+                             {{5, 3, 4}, {5, 1, 1}, {5, 1, 1}, 1}, {{5, 3, 4}, {2, 3, 1}, {2, 3, 1}, 1},
+                             {{5, 3, 4}, {1, 3, 1}, {2, 3, 1}, 1}};
   ThreadPool pool(2, 0);
   for (const Scatter& shapes : kShapes) {
-    for (const DType dtype : {DType::kF32, DType::kF64, DType::kBF16, DType::kI64, DType::kI32}) {
-      for (const char* reduce : {"sum", "amax", "amin"}) {
-        expect_combined(shapes, dtype, DType::kI64, reduce, &pool);
-        expect_combined(shapes, dtype, DType::kI32, reduce, nullptr);
+    for (const DType dtype : {DType::kF32, DType::kF64, DType::kBF16, DType::kF16, DType::kI64, DType::kI32,
+                              DType::kI16, DType::kI8, DType::kU8, DType::kU16, DType::kU32, DType::kU64}) {
+      for (const char* reduce : {"sum", "prod", "mean", "amax", "amin"}) {
+        expect_combined(shapes, dtype, DType::kI64, {reduce, true}, &pool);
+        expect_combined(shapes, dtype, DType::kI32, {reduce, false}, nullptr);
       }
     }
   }
@@ -124,6 +168,47 @@ TEST(Scatter, NamesTheFirstIndexOutside) {
     } catch (const UserError& error) {
       EXPECT_EQ(error.details().code, "INGOT-U333");
       EXPECT_NE(error.details().message.find(std::to_string(index)), std::string::npos);
+    }
+  }
+}
+
+// In the first part of the indices and the last, of one dim and of two.
+TEST(Scatter, ChecksEveryIndexOfALine) {
+  for (const Sizes& shape : {Sizes{100}, Sizes{100, 1}}) {
+    for (const int64_t position : {0, 57, 99}) {
+      std::mt19937 random(3);
+      Sizes extents = shape, place(shape.size(), 0);
+      extents[0] = 4, place[0] = position;
+      const Tensor x = numbers(DType::kF32, extents, 0, 1, random),
+                   source = numbers(DType::kF32, shape, 0, 1, random);
+      Tensor indices = numbers(DType::kI32, shape, 0, 3, random), result = make_tensor(DType::kF32, extents);
+      write_integer(indices.view(), place, -7);
+      const std::vector<TensorView> from{x.view(), indices.view(), source.view()}, to{result.view()};
+      const NamedValues attributes{{"axis", 0}};
+      EXPECT_THROW(
+          find_routine("scatter_add")->run({.inputs = from, .outputs = to, .attributes = attributes}),
+          UserError);
+    }
+  }
+}
+
+TEST(Scatter, KeepsEveryHalf) {
+  for (const DType dtype : {DType::kF16, DType::kBF16}) {
+    Tensor x = make_tensor(dtype, {1 << 16}), source = make_tensor(dtype, {1 << 16}),
+           indices = make_tensor(DType::kI64, {1 << 16}), result = make_tensor(dtype, {1 << 16});
+    auto* bits = reinterpret_cast<uint16_t*>(source.data.get());
+    for (int i = 0; i < 1 << 16; ++i) {
+      bits[i] = static_cast<uint16_t>(i);
+      reinterpret_cast<int64_t*>(indices.data.get())[i] = i;
+    }
+    const std::vector<TensorView> from{x.view(), indices.view(), source.view()}, to{result.view()};
+    const NamedValues attributes{
+        {"axis", int64_t{0}}, {"reduce", std::string("sum")}, {"include_self", false}};
+    find_routine("scatter_reduce")->run({.inputs = from, .outputs = to, .attributes = attributes});
+    for (int64_t i = 0; i < 1 << 16; ++i) {
+      const double expected = read_double(source.view(), {&i, 1}),
+                   value = read_double(result.view(), {&i, 1});
+      ASSERT_TRUE(value == expected || (std::isnan(value) && std::isnan(expected))) << i << name(dtype);
     }
   }
 }

@@ -165,11 +165,6 @@ double bf16_rate(const Node&, const Target& target) {
   return kPeerProducts * (features_of(target).has(CpuFeature::kAmxBf16) ? 8 : 2);
 }
 
-std::string adds_single_elements(const Node& node, const Target&) {
-  const bool applies = node.op == &ops::scatter_add && node.results[0]->type.rank() == 1;
-  return applies ? "single elements are added one after the other" : "";
-}
-
 bool is_innermost(const Node& node, int64_t axis) {
   return axis + 1 == static_cast<int64_t>(node.results[0]->type.rank());
 }
@@ -274,7 +269,6 @@ constexpr Row kRows[] = {
     {interpolates_one_by_one<Loads::kGathers>, rate<520>, rate<635>},
     {interpolates_one_by_one<Loads::kOfHalves>, rate<275>, rate<340>},
     {widens_bf16, rate<static_cast<int>(1000 * kPeerProducts)>, bf16_rate},
-    {adds_single_elements, rate<950>, rate<1140>},
     {samples_one_by_one<false>, rate<290>, rate<490>},
     {samples_one_by_one<true>, rate<370>, rate<1200>},
     {searches_lines_of_any_length, rate<14>, rate<40>},

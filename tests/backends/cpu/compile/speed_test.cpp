@@ -243,17 +243,17 @@ TEST(Speed, ScansOfRows) {
   }
 }
 
-TEST(Speed, AddsSingleElements) {
-  const auto answer = [](const Shape& shape) {
-    Graph graph;
-    Value* sums = graph.add_input("sums", tensor(DType::kF32, shape));
-    Value* indices = graph.add_input("indices", tensor(DType::kI64, shape));
-    Value* addends = graph.add_input("addends", tensor(DType::kF32, shape));
-    return judge_speed(*graph.add(ops::scatter_add, {sums, indices, addends}, ops::Axis{0}), {}, Target{})
-        .answer;
-  };
-  EXPECT_EQ(answer({100000}), Answer::kSlow);
-  EXPECT_EQ(answer({1000, 100}), Answer::kFast);
+TEST(Speed, Scatters) {
+  for (const DType dtype : {DType::kF32, DType::kBF16, DType::kI32}) {
+    for (const Shape& shape : {Shape{100000}, Shape{1000, 100}}) {
+      Graph graph;
+      Value* sums = graph.add_input("sums", tensor(dtype, shape));
+      Value* indices = graph.add_input("indices", tensor(DType::kI64, shape));
+      Value* addends = graph.add_input("addends", tensor(dtype, shape));
+      const Node& node = *graph.add(ops::scatter_add, {sums, indices, addends}, ops::Axis{0});
+      EXPECT_EQ(judge_speed(node, {}, Target{}).answer, Answer::kFast);
+    }
+  }
 }
 
 TEST(Speed, Functions) {
