@@ -126,6 +126,13 @@ class KernelEmitter {
                        });
   }
 
+  // Whether no part of the work range begins or ends within a row, so that all rows have the same constant
+  // limits.
+  bool has_whole_rows() const {
+    const auto row = kernel_.parallel.back().extent.constant();
+    return row && *row > 0 && plan_.grain % *row == 0;
+  }
+
   // Lanes are points: rows of the innermost parallel loop, the first and last of which may be partial.
   void each_row(Scope& scope) {
     const Loop& lanes = kernel_.parallel.back();
@@ -139,6 +146,9 @@ class KernelEmitter {
                         [&](Scope& row, llvm::Value*) { run_row(row, builder_.getInt64(0), length); });
     }
     llvm::Value* first = builder_.CreateUDiv(begin(), length);
+    if (has_whole_rows())
+      return each_point(first, builder_.CreateUDiv(end(), length), outer, scope,
+                        [&](Scope& row, llvm::Value*) { run_row(row, builder_.getInt64(0), length); });
     llvm::Value* last = builder_.CreateAdd(
         builder_.CreateUDiv(builder_.CreateSub(end(), builder_.getInt64(1)), length), builder_.getInt64(1));
     each_point(first, last, outer, scope, [&](Scope& row, llvm::Value* number) {
