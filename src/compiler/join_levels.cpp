@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 #include <string_view>
+#include <utility>
 
 #include "engine/levels.h"
 #include "support/error.h"

@@ -9,7 +9,12 @@
 
 namespace ingot::core {
 
-struct NestedSteps;
+struct NodeStep;
+
+struct NestedSteps {
+  const Graph* graph;
+  std::vector<NodeStep> steps;
+};
 
 // A step with the node that it computes, or a part of it.
 struct NodeStep {
@@ -19,11 +24,6 @@ struct NodeStep {
   Dim operations = 0, bytes = 0;         // as in Step
   std::string backend = {};              // the backend that lowered it, and runs it if it is a kernel
   std::vector<NestedSteps> nested = {};  // of control flow: one per graph of the node
-};
-
-struct NestedSteps {
-  const Graph* graph;
-  std::vector<NodeStep> steps;
 };
 
 struct PlanInput {
