@@ -176,7 +176,7 @@ TEST(Onnx, ConditionsAndCountsAreSingleValues) {
 
 // Sizes that follow from constants alone are computed in the build, which ends whatever they ask for.
 TEST(Onnx, TheWorkForConstantsIsLimited) {
-  constexpr int kFloat = 1, kInteger = 7;
+  constexpr int kInteger = 7;
   const std::string one = tensor("one", kInteger, {1}, raw<int64_t>({1}));
   const std::string reshape = node("Reshape", {"x", "size"}, {"y"}) + output("y");
   const std::string loop =
