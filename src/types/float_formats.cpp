@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Narrow floating-point formats, by integer arithmetic only: the same on every machine.
+#include "types/float_formats.h"
+
 #include <algorithm>
 #include <bit>
 #include <cmath>
 #include <limits>
-
-#include "types/tensor.h"
 
 namespace ingot::core {
 namespace {
@@ -24,7 +24,6 @@ struct FloatFormat {
 };
 
 constexpr FloatFormat kHalf{5, 10, 0x7BFF, 0x7C00, 0x7E00};
-constexpr FloatFormat kBfloat16{8, 7, 0x7F7F, 0x7F80, 0x7FC0};
 constexpr FloatFormat kE4M3{4, 3, 0x7E, 0x7E, 0x7F};  // has no infinity: saturates
 constexpr FloatFormat kE5M2{5, 2, 0x7B, 0x7C, 0x7F};
 
@@ -69,10 +68,7 @@ uint32_t encode(float value, const FloatFormat& format) {
 
 }  // namespace
 
-float half_to_float(uint16_t bits) { return decode(bits, kHalf); }
 uint16_t float_to_half(float value) { return static_cast<uint16_t>(encode(value, kHalf)); }
-float bfloat16_to_float(uint16_t bits) { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
-uint16_t float_to_bfloat16(float value) { return static_cast<uint16_t>(encode(value, kBfloat16)); }
 float e4m3_to_float(uint8_t bits) { return decode(bits, kE4M3); }
 uint8_t float_to_e4m3(float value) { return static_cast<uint8_t>(encode(value, kE4M3)); }
 float e5m2_to_float(uint8_t bits) { return decode(bits, kE5M2); }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "types/dtype.h"
+#include "types/float_formats.h"
 
 namespace ingot::core {
 
@@ -58,16 +59,5 @@ double read_double(const TensorView& view, std::span<const int64_t> index);
 int64_t read_integer(const TensorView& view, std::span<const int64_t> index);
 void write_double(const TensorView& view, std::span<const int64_t> index, double value);
 void write_integer(const TensorView& view, std::span<const int64_t> index, int64_t value);
-
-// Storage conversions, round to nearest even. Values out of range become infinity; in e4m3, which has none,
-// the largest value (as in torch 2.13; older versions produced NaN).
-float half_to_float(uint16_t bits);
-uint16_t float_to_half(float value);
-float bfloat16_to_float(uint16_t bits);
-uint16_t float_to_bfloat16(float value);
-float e4m3_to_float(uint8_t bits);
-uint8_t float_to_e4m3(float value);
-float e5m2_to_float(uint8_t bits);
-uint8_t float_to_e5m2(float value);
 
 }  // namespace ingot::core
