@@ -346,8 +346,7 @@ nb::object tensor_of_torch() {
 }
 
 bool allocates_in_torch(nb::handle like, std::optional<int32_t> gpu) {
-  const ExchangeApi* api = like.is_valid() ? exchange_api(Py_TYPE(like.ptr())) : nullptr;
-  return api != nullptr && is_of_torch(*api) && torch_empty_strided(gpu.has_value()) != nullptr &&
+  return like.is_valid() && is_of_torch(like) && torch_empty_strided(gpu.has_value()) != nullptr &&
          (!gpu || is_current_in_torch(*gpu));
 }
 

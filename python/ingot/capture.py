@@ -4,16 +4,15 @@
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
 import torch
 from torch.fx import GraphModule, Node
 
 from ingot import _core, compat, composites, ranks
+from ingot.dim_texts import dim_text, name_rounded
 from ingot.errors import UnsupportedError
 from ingot.kinds import ArgumentKind, InputRole, OutputRole, ValueKind
 from ingot.source import source_of
@@ -74,9 +73,8 @@ class Capture:
         self._group_names: Mapping[str, str] = outer._group_names if outer is not None else groups or {}
         self.nodes: list[Node] = []  # position in the builder's program -> FX node
         self._any_sign: set[str] = outer._any_sign if outer is not None else set()  # symbols of such integers
-        self._rounded: dict[Any, Any] = (
-            {} if outer is None else outer._rounded
-        )  # sympy expression -> its symbol
+        # Rounded floats: sympy expression -> its symbol.
+        self._rounded: dict[Any, Any] = outer._rounded if outer is not None else {}
         self._is_outermost = outer is None
         self._ids: dict[Node, int | list[int]] = {}
         self._graphs: dict[Node, int] = {}
@@ -89,7 +87,8 @@ class Capture:
             str(node.meta["val"].node.expr) for node in module.graph.nodes if node.meta.get(ANY_SIGN)
         }
         if self._is_outermost:
-            self._name_rounded_integers(module)
+            name_rounded(module, self._rounded)
+            self._any_sign |= set(map(str, self._rounded.values()))
         placeholders = iter(inputs)
         for node in module.graph.nodes:
             if node.op == "placeholder":
@@ -136,21 +135,6 @@ class Capture:
         for symbol in expression.free_symbols:
             self._declare(symbol, environment)
         return dim_text(expression)
-
-    def _name_rounded_integers(self, module: GraphModule) -> None:
-        """Integers that nodes round from floats and that have no text form are symbols, which runs find: so sizes may follow from them."""
-        import sympy
-
-        for node in module.graph.nodes:
-            value = node.meta.get("val")
-            if not isinstance(value, torch.SymInt) or type(value.node.expr).__name__ not in _ROUNDED:
-                continue
-            try:
-                dim_text(value.node.expr)
-            except UnsupportedError:
-                symbol = sympy.Symbol(f"rounded{len(self._rounded)}", integer=True)
-                if self._rounded.setdefault(value.node.expr, symbol) is symbol:
-                    self._any_sign.add(str(symbol))
 
     def _declare(self, symbol: Any, environment: Any) -> None:
         name = str(symbol)
@@ -362,58 +346,3 @@ def _bound(value: Any) -> int:
     if not getattr(value, "is_Integer", isinstance(value, int)):
         return LARGEST if value > 0 else -LARGEST
     return max(min(int(value), LARGEST), -LARGEST)
-
-
-_ROUNDED = ("TruncToInt", "FloorToInt", "CeilToInt", "RoundToInt")
-_FINEST = 1 << 20  # torch multiplies sizes with floats in f64, which is exact for multiples of 1 / _FINEST
-
-
-def _rounded_text(expression: Any) -> str:
-    """A size times a float, rounded down."""
-    import sympy
-
-    product = expression.args[0]
-    factors = product.args if isinstance(product, sympy.Mul) else (product,)
-    sizes = [factor.args[0] for factor in factors if type(factor).__name__ == "ToFloat"]
-    numbers = [float(factor) for factor in factors if isinstance(factor, sympy.Float)]
-    scale = Fraction(math.prod(numbers))
-    is_exact = len(sizes) == 1 and len(sizes) + len(numbers) == len(factors) and scale.denominator <= _FINEST
-    if not is_exact or scale < 0 or not sizes[0].is_nonnegative:
-        raise UnsupportedError(f"no dim expression for {expression}", code="INGOT-N005")
-    return f"floordiv({scale.numerator}*{dim_text(sizes[0])}, {scale.denominator})"
-
-
-def dim_text(expression: Any) -> str:
-    """A sympy expression over integers in the text form of dims; UnsupportedError if there is none."""
-    import sympy
-
-    kind = type(expression).__name__
-    if isinstance(expression, sympy.Symbol):
-        return str(expression)
-    if isinstance(expression, sympy.Integer):
-        return str(int(expression))
-    if kind in ("TruncToInt", "FloorToInt"):
-        return _rounded_text(expression)
-    operands = [dim_text(operand) for operand in expression.args]
-    if isinstance(expression, sympy.Add):
-        return "(" + " + ".join(operands) + ")"
-    if isinstance(expression, sympy.Mul):
-        return "(" + "*".join(operands) + ")"
-    if isinstance(expression, sympy.Pow) and expression.exp.is_Integer and 0 < int(expression.exp) <= 8:
-        return "(" + "*".join([operands[0]] * int(expression.exp)) + ")"
-    functions = {
-        "FloorDiv": "floordiv", "CleanDiv": "floordiv", "IntTrueDiv": "floordiv", "Mod": "mod", "PythonMod": "mod", "Max": "max",
-        "Min": "min",
-    }  # fmt: skip
-    if kind in functions:
-        text = operands[0]
-        for operand in operands[1:]:
-            text = f"{functions[kind]}({text}, {operand})"
-        return text
-    if kind == "CeilDiv":
-        return f"floordiv({operands[0]} + {operands[1]} - 1, {operands[1]})"
-    if kind == "ModularIndexing":
-        return f"mod(floordiv({operands[0]}, {operands[1]}), {operands[2]})"
-    if kind == "Identity":
-        return operands[0]
-    raise UnsupportedError(f"no dim expression for {expression}", code="INGOT-N005")

@@ -80,26 +80,16 @@ def _compile_program(
 ) -> CompiledModule:
     require(exported_program, ExportedProgram, "compile takes a program of torch.export")
     with one_program.building(exported_program.graph_module, settings):
-        return _compile_agreed(exported_program, settings, inputs, arg_inputs, kwarg_inputs)
-
-
-def _compile_agreed(
-    exported_program: ExportedProgram,
-    settings: Settings,
-    inputs: Sequence[Any] | None,
-    arg_inputs: Sequence[Any] | None,
-    kwarg_inputs: Mapping[str, Any] | None,
-) -> CompiledModule:
-    positional, keywords = given_inputs(inputs if inputs is not None else arg_inputs, kwarg_inputs)
-    if settings.one_program:
-        positional, keywords = one_program.agree_on_ranges(exported_program, positional, keywords)
-    names = [str(name) for name in exported_program.graph_signature.user_inputs]
-    in_spec = exported_program.call_spec.in_spec
-    arguments, tensors = argument_names(exported_program), tensor_inputs(exported_program)
-    settings.add_profiles(profiles(in_spec, arguments, names, tensors, positional, keywords))
-    warn_of_training(exported_program)
-    program, graph = importable(exported_program)
-    return _compile(program, graph, settings, None if program is exported_program else exported_program)
+        positional, keywords = given_inputs(inputs if inputs is not None else arg_inputs, kwarg_inputs)
+        if settings.one_program:
+            positional, keywords = one_program.agree_on_ranges(exported_program, positional, keywords)
+        names = [str(name) for name in exported_program.graph_signature.user_inputs]
+        in_spec = exported_program.call_spec.in_spec
+        arguments, tensors = argument_names(exported_program), tensor_inputs(exported_program)
+        settings.add_profiles(profiles(in_spec, arguments, names, tensors, positional, keywords))
+        warn_of_training(exported_program)
+        program, graph = importable(exported_program)
+        return _compile(program, graph, settings, None if program is exported_program else exported_program)
 
 
 def _compile(

@@ -8,7 +8,8 @@ import torch
 from torch.fx import GraphModule, Node
 
 from ingot import rank_operators  # noqa: F401
-from ingot.capture import dim_text, target_name
+from ingot.capture import target_name
+from ingot.dim_texts import dim_text
 from ingot.errors import UnsupportedError
 
 _NUMBERS = (torch.SymInt, torch.SymFloat, torch.SymBool)
