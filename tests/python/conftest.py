@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import os
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ import pytest
 import torch
 from bindings import call_engines_by_ctypes
 from ingot import devices, refusals
+from ingot.serving import Model
 from ingot.settings import Settings
 
 
@@ -22,6 +23,20 @@ def binding(request: pytest.FixtureRequest) -> Iterator[str]:
         call_engines_by_ctypes(patch)
     yield request.param
     patch.undo()
+
+
+@pytest.fixture
+def opened() -> Iterator[Callable[..., Model]]:
+    """Opens models of servers, which are closed when the test is over."""
+    models: list[Model] = []
+
+    def make(path: Path, **options: Any) -> Model:
+        models.append(Model(path, **options))
+        return models[-1]
+
+    yield make
+    for model in models:
+        model.close(30)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -10,17 +10,8 @@ from typing import Any
 import ingot
 import pytest
 import torch
-from torch import nn
+from small_models import Function
 from torch.export import Dim, export
-
-
-class Program(nn.Module):
-    def __init__(self, function: Callable[..., Any]) -> None:
-        super().__init__()
-        self.function = function
-
-    def forward(self, x: torch.Tensor, k: int) -> Any:
-        return self.function(x, k)
 
 
 def _of_data(x: torch.Tensor, k: int) -> torch.Tensor:
@@ -58,7 +49,9 @@ CALLS = [(n, k) for n in (7, 10, 20) for k in (21, 30, 31)]
 
 
 def _exported(function: Callable[..., Any]) -> torch.export.ExportedProgram:
-    return export(Program(function), (torch.rand(8) * 2 + 0.1, 25), dynamic_shapes=({0: Dim.AUTO}, Dim.AUTO))
+    return export(
+        Function(function), (torch.rand(8) * 2 + 0.1, 25), dynamic_shapes=(({0: Dim.AUTO}, Dim.AUTO),)
+    )
 
 
 def _check(run: Callable[..., Any], function: Callable[..., Any]) -> None:
@@ -91,7 +84,7 @@ def test_modules_and_parts_in_torch(name: str, way: str) -> None:
 def test_compiled_while_they_run(name: str) -> None:
     torch._dynamo.reset()
     with torch._dynamo.config.patch(capture_scalar_outputs=True):
-        _check(torch.compile(Program(PROGRAMS[name]), backend="ingot", dynamic=True), PROGRAMS[name])
+        _check(torch.compile(Function(PROGRAMS[name]), backend="ingot", dynamic=True), PROGRAMS[name])
 
 
 def test_sizes_that_come_out_negative_are_errors() -> None:
