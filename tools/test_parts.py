@@ -107,29 +107,23 @@ def _run(part: Part, commit: str) -> tuple[Result, str]:
 
 
 class _Progress:
-    """Lines of parts that have ended, with an estimate by what they took in earlier runs."""
+    """Lines of parts that have ended, with an estimate by what they took in earlier runs; others by the average."""
 
     def __init__(self, left: Sequence[Part], jobs: int, earlier: Sequence[Result]) -> None:
         self._jobs, self._lock = jobs, threading.Lock()
-        known = {row.name: row.seconds for row in earlier}
-        average = sum(known.values()) / len(known) if known else 0.0
-        self._expected = {part.name: known.get(part.name, average) for part in left}
-        self._is_known = bool(known)
-        self._took = 0.0
-        self._ended = 0
+        self._seconds = {row.name: row.seconds for row in earlier}
+        self._left = {part.name for part in left}
         self._count = len(left)
 
     def tell(self, result: Result, printed: str) -> None:
         with self._lock:
-            self._ended += 1
-            self._took += result.seconds
-            self._expected.pop(result.name, None)
-            left = sum(self._expected.values())
-            if not self._is_known:
-                left = self._took / self._ended * (self._count - self._ended)
+            self._seconds[result.name] = result.seconds
+            self._left.discard(result.name)
+            average = sum(self._seconds.values()) / len(self._seconds)
+            seconds = sum(self._seconds.get(name, average) for name in self._left) / self._jobs
             print(
-                f"[{self._ended}/{self._count}, about {left / self._jobs / 60:.0f} min left] {result.name}: {result.passed} passed, "
-                f"{result.skipped} skipped, {result.failed} failed, {result.seconds:.0f} s",
+                f"[{self._count - len(self._left)}/{self._count}, about {seconds / 60:.0f} min left] {result.name}: "
+                f"{result.passed} passed, {result.skipped} skipped, {result.failed} failed, {result.seconds:.0f} s",
                 flush=True,
             )
             if result.failed:
