@@ -32,7 +32,7 @@ namespace {
 constexpr int kMostDevices = 8;
 
 std::atomic<int> launches = 0, graph_launches = 0, captures = 0, fetches = 0, compiled = 0, wrong = 0,
-                 pushed = 0;
+                 pushed = 0, updates = 0;
 std::atomic<int> used[kMostDevices];  // launches and graph launches
 std::atomic<bool> is_timed = false;
 Object contexts[kMostDevices];
@@ -102,7 +102,8 @@ struct Summary {
     text += "fake GPU: " + numbers({{fetches.load(), "copies from pinned memory"},
                                     {compiled.load(), "modules of PTX"},
                                     {peer_kernels.load(), "reductions by peers"},
-                                    {peer_kernels_with_next.load(), "with what follows"}});
+                                    {peer_kernels_with_next.load(), "with what follows"},
+                                    {updates.load(), "kernels updated"}});
     for (int device = 0; count() > 1 && device < count(); ++device)
       text += "fake GPU " + std::to_string(device) + ": " + numbers({{used[device].load(), "launches"}});
     if (count() > 1)
@@ -278,6 +279,15 @@ int cuStreamEndCapture(void* stream, void** graph) {
   *graph = own<Stream>(stream)->captured;
   return static_cast<Stream*>(stream)->captured = nullptr, 0;
 }
+// A node is the number of its work.
+int cuStreamGetCaptureInfo_v2(void* stream, int* state, uint64_t*, void**, void* const** last,
+                              size_t* count) {
+  RETURN_FAILURE();
+  thread_local void* node;
+  const Graph* const captured = own<Stream>(stream)->captured;
+  node = reinterpret_cast<void*>(captured->work.size());
+  return *state = 1, *last = &node, *count = 1, 0;
+}
 int cuThreadExchangeStreamCaptureMode(int*) { return 0; }
 int cuEventCreate(void** event, unsigned) {
   RETURN_FAILURE();
@@ -316,19 +326,30 @@ int cuStreamWaitEvent(void* stream, void* event, unsigned) {
 }
 int cuTensorMapEncodeTiled(void*, ...) { return 0; }
 int cuTensorMapEncodeIm2col(void*, ...) { return 0; }
+Work work_of_kernel(void* function, void** arguments) {
+  const PeerKernel& kernel = own<Object>(function)->kernel;
+  if (kernel.run == nullptr) return [] {};
+  return [kernel, call = peer_call(kernel, arguments)] {
+    kernel.run(call);
+    peer_kernels_with_next += kernel.does_next ? 1 : 0;
+  };
+}
 int cuLaunchKernelEx(const void* config, void* function, void** arguments, void**) {
   RETURN_FAILURE();
   void* stream = nullptr;
   std::memcpy(&stream, static_cast<const char*>(config) + 32, sizeof(stream));
-  if (const PeerKernel& kernel = own<Object>(function)->kernel; kernel.run != nullptr) {
-    own<Stream>(stream)->add([kernel, call = peer_call(kernel, arguments)] {
-      kernel.run(call);
-      peer_kernels_with_next += kernel.does_next ? 1 : 0;
-    });
-  }
+  own<Stream>(stream)->add(work_of_kernel(function, arguments));
   const bool is_run = own<Stream>(stream)->captured == nullptr;
   used[current_device()] += is_run ? 1 : 0;
   return launches += is_run ? 1 : 0, 0;
+}
+int cuGraphExecKernelNodeSetParams_v2(void* graph, void* node, const void* kernel) {
+  RETURN_FAILURE();
+  void *function = nullptr, **arguments = nullptr;
+  std::memcpy(&function, kernel, sizeof(function));
+  std::memcpy(&arguments, static_cast<const char*>(kernel) + 40, sizeof(arguments));
+  own<Graph>(graph)->work[reinterpret_cast<size_t>(node) - 1] = work_of_kernel(function, arguments);
+  return ++updates, 0;
 }
 int cuGraphInstantiateWithFlags(void** executable, void* graph, unsigned long long) {
   RETURN_FAILURE();

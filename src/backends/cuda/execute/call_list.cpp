@@ -20,10 +20,29 @@ constexpr size_t kCollective = 8, kLibrary = 10;
 enum Word : uint64_t { kCopyWord, kFetchWord, kWaitWord, kMarkWord, kCollectiveWord, kLibraryWord };
 constexpr uint64_t kOneMap = 1 << 16;  // in the third word
 
+bool is_launch(uint64_t word) { return word > kLibraryWord; }
+
+size_t arguments_of(const uint64_t* launch) { return static_cast<uint32_t>(launch[2]) % kOneMap; }
+size_t maps_of(const uint64_t* launch) { return static_cast<uint32_t>(launch[2]) / kOneMap; }
+uint32_t grid_of(const uint64_t* launch) { return static_cast<uint32_t>(launch[1] >> 32); }
+uint32_t block_of(const uint64_t* launch) { return static_cast<uint32_t>(launch[1]); }
+uint32_t shared_bytes_of(const uint64_t* launch) { return static_cast<uint32_t>(launch[2] >> 32); }
+
 uint64_t packed(const DeviceCollective& own) {
   constexpr int kKindBits = 8, kSourceBits = 32;
   return static_cast<uint64_t>(own.kind) | static_cast<uint64_t>(own.reduction) << kKindBits |
          static_cast<uint64_t>(own.dtype) << 2 * kKindBits | static_cast<uint64_t>(own.source) << kSourceBits;
+}
+
+// What was captured last on a stream; null where the driver does not say.
+Handle last_node(const Driver& driver, Handle stream) {
+  int state = 0;
+  uint64_t id = 0;
+  Handle graph = nullptr;
+  const Handle* last = nullptr;
+  size_t count = 0;
+  const int result = driver.capture_state(stream, &state, &id, &graph, &last, &count);
+  return result == 0 && count == 1 ? *last : nullptr;
 }
 
 }  // namespace
@@ -121,8 +140,53 @@ void CallList::add_map(const void* buffer, const int64_t* constants, const int64
 
 Checksum CallList::checksum() const { return core::checksum(std::as_bytes(std::span(words_))); }
 
+size_t CallList::words_of(size_t i) const {
+  const uint64_t* const call = &words_[i];
+  if (is_launch(*call)) return kHeader + arguments_of(call) + maps_of(call) * kMap;
+  if (*call == kCollectiveWord) return call[1];
+  if (*call == kLibraryWord) return kLibrary;
+  return *call == kCopyWord || *call == kFetchWord ? kCopy : kWait;
+}
+
+bool CallList::is_like(const CallList& other) const {
+  if (words_.size() != other.words_.size()) return false;
+  for (size_t i = 0; i < words_.size(); i += words_of(i)) {
+    const size_t fixed = is_launch(words_[i]) ? kHeader : words_of(i);
+    if (!std::equal(&words_[i], &words_[i] + fixed, &other.words_[i])) return false;
+  }
+  return true;
+}
+
+void CallList::update(const Driver& driver, const CallList& old, Handle executable,
+                      std::span<const Handle> nodes) {
+  size_t launch = 0;
+  for (size_t i = 0; i < words_.size(); i += words_of(i)) {
+    if (!is_launch(words_[i])) continue;
+    const Handle node = nodes[launch++];
+    uint64_t* const own = &words_[i];
+    if (std::equal(own, own + words_of(i), &old.words_[i])) continue;
+    collect_arguments(driver, own);
+    const KernelNode changed{.function = reinterpret_cast<Handle>(*own),
+                             .grid = {grid_of(own), 1, 1},
+                             .block = {block_of(own), 1, 1},
+                             .shared_bytes = shared_bytes_of(own),
+                             .arguments = arguments_.data(),
+                             .extra = nullptr,
+                             .kernel = nullptr,
+                             .context = nullptr};
+    check(driver, driver.set_kernel(executable, node, &changed), "cuGraphExecKernelNodeSetParams");
+  }
+}
+
+void CallList::collect_arguments(const Driver& driver, uint64_t* launch) {
+  const size_t count = arguments_of(launch);
+  arguments_.clear();
+  for (size_t k = 0; k < count; ++k) arguments_.push_back(launch + kHeader + k);
+  encode_maps(driver, launch + kHeader + count, maps_of(launch));
+}
+
 void CallList::enqueue(const Driver& driver, Handle stream, CopyStream& copies, bool overlap,
-                       std::span<const Handle> marks) {
+                       const Captured& captured) {
   constexpr LaunchAttribute kStartsEarly{.id = 6, .padding = {}, .value = {1}};  // programmatic serialization
   bool follows_kernel = false;
   uint32_t fetches = 0;
@@ -152,7 +216,7 @@ void CallList::enqueue(const Driver& driver, Handle stream, CopyStream& copies, 
     }
     if (words_[i] == kMarkWord) {
       constexpr unsigned kAlsoInReplays = 1;  // CU_EVENT_RECORD_EXTERNAL
-      check(driver, driver.record_with(marks[words_[i + 1]], stream, kAlsoInReplays),
+      check(driver, driver.record_with(captured.marks[words_[i + 1]], stream, kAlsoInReplays),
             "cuEventRecordWithFlags");
       i += kWait;
       follows_kernel = false;
@@ -164,20 +228,18 @@ void CallList::enqueue(const Driver& driver, Handle stream, CopyStream& copies, 
       follows_kernel = false;
       continue;
     }
-    const auto counts = static_cast<uint32_t>(words_[i + 2]);
-    const size_t count = counts % kOneMap, maps = counts / kOneMap;
-    arguments_.clear();
-    for (size_t k = 0; k < count; ++k) arguments_.push_back(&words_[i + kHeader + k]);
-    encode_maps(driver, &words_[i + kHeader + count], maps);
-    const LaunchConfig config{.grid = {static_cast<uint32_t>(words_[i + 1] >> 32), 1, 1},
-                              .block = {static_cast<uint32_t>(words_[i + 1]), 1, 1},
-                              .shared_bytes = static_cast<uint32_t>(words_[i + 2] >> 32),
+    uint64_t* const own = &words_[i];
+    collect_arguments(driver, own);
+    const LaunchConfig config{.grid = {grid_of(own), 1, 1},
+                              .block = {block_of(own), 1, 1},
+                              .shared_bytes = shared_bytes_of(own),
                               .stream = stream,
                               .attributes = &kStartsEarly,
                               .attribute_count = overlap && follows_kernel ? 1u : 0u};
-    const auto function = reinterpret_cast<Handle>(words_[i]);
-    check(driver, driver.launch(&config, function, arguments_.data(), nullptr), "cuLaunchKernelEx");
-    i += kHeader + count + maps * kMap;
+    check(driver, driver.launch(&config, reinterpret_cast<Handle>(*own), arguments_.data(), nullptr),
+          "cuLaunchKernelEx");
+    if (captured.nodes != nullptr) captured.nodes->push_back(last_node(driver, stream));
+    i += words_of(i);
     follows_kernel = true;
   }
 }

@@ -52,16 +52,29 @@ class CallList {
 
   bool operator==(const CallList& other) const { return words_ == other.words_; }
   Checksum checksum() const;
+  // Whether the lists differ in arguments of launches alone.
+  bool is_like(const CallList& other) const;
+
+  // What a recording does not say otherwise.
+  struct Captured {
+    std::span<const Handle> marks;         // the events of the list's marks
+    std::vector<Handle>* nodes = nullptr;  // gets the node of each launch, if the stream is capturing
+  };
   // Enqueues them in order on `stream`, which may be capturing, and fetches on `copies`.
   // `overlap`: a kernel may start before its predecessor has finished, as kernel_abi.h specifies.
   void enqueue(const Driver& driver, Handle stream, CopyStream& copies, bool overlap,
-               std::span<const Handle> marks = {});
+               const Captured& captured);
+  // Gives the launches of `executable`, which was captured of a list like this one and does the work of
+  // `old`, the arguments of this list.
+  void update(const Driver& driver, const CallList& old, Handle executable, std::span<const Handle> nodes);
 
  private:
   enum class Way : uint8_t { kNccl, kPeers };
   void add_use(NcclGroup& group, const DeviceCollective& own, Way way);
   void enqueue_collective(const uint64_t* words, Handle stream) const;
   static void enqueue_library_call(const Driver& driver, const uint64_t* words, Handle stream);
+  size_t words_of(size_t i) const;
+  void collect_arguments(const Driver& driver, uint64_t* launch);
   void encode_maps(const Driver& driver, const uint64_t* words, size_t count);
 
   std::vector<uint64_t> words_;

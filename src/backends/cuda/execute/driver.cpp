@@ -53,6 +53,7 @@ void find_driver_functions(FunctionFinder& get, Driver& driver) {
   get("cuStreamIsCapturing", driver.is_capturing);
   get("cuStreamBeginCapture_v2", driver.begin_capture);
   get("cuStreamEndCapture", driver.end_capture);
+  get("cuStreamGetCaptureInfo_v2", driver.capture_state);
   get("cuThreadExchangeStreamCaptureMode", driver.exchange_capture_mode);
   get("cuEventCreate", driver.create_event);
   get("cuEventDestroy_v2", driver.destroy_event);
@@ -66,6 +67,7 @@ void find_driver_functions(FunctionFinder& get, Driver& driver) {
   get("cuLaunchKernelEx", driver.launch);
   get("cuGraphInstantiateWithFlags", driver.instantiate);
   get("cuGraphLaunch", driver.launch_graph);
+  get("cuGraphExecKernelNodeSetParams_v2", driver.set_kernel);
   get("cuGraphExecDestroy", driver.destroy_executable);
   get("cuGraphDestroy", driver.destroy_graph);
 }

@@ -28,6 +28,15 @@ struct LaunchConfig {  // CUlaunchConfig
   uint32_t attribute_count;
 };
 
+struct KernelNode {  // CUDA_KERNEL_NODE_PARAMS_v2
+  Handle function;
+  uint32_t grid[3], block[3];
+  uint32_t shared_bytes;
+  void** arguments;
+  void** extra;
+  Handle kernel, context;  // for a null function
+};
+
 // Functions as cuda.h declares them; each returns a CUresult, 0 for success.
 struct Driver {
   int (*init)(unsigned);
@@ -63,6 +72,9 @@ struct Driver {
   int (*is_capturing)(Handle stream, int*);
   int (*begin_capture)(Handle stream, int mode);
   int (*end_capture)(Handle stream, Handle* graph);
+  // `last`: the nodes that the next call of the stream will follow.
+  int (*capture_state)(Handle stream, int* state, uint64_t* id, Handle* graph, const Handle** last,
+                       size_t* count);
   int (*exchange_capture_mode)(int*);
   int (*create_event)(Handle*, unsigned);
   int (*destroy_event)(Handle);
@@ -81,6 +93,7 @@ struct Driver {
   int (*launch)(const LaunchConfig*, Handle function, void** arguments, void** extra);
   int (*instantiate)(Handle* executable, Handle graph, unsigned long long flags);
   int (*launch_graph)(Handle executable, Handle stream);
+  int (*set_kernel)(Handle executable, Handle node, const KernelNode*);  // of launches from now on
   int (*destroy_executable)(Handle);
   int (*destroy_graph)(Handle);
 

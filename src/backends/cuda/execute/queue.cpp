@@ -63,13 +63,11 @@ std::optional<CallFailure> CudaQueue::run(const CallSpan& span) {
   copies_.prepare(driver, calls_.fetches());
   const bool overlap = device_.overlaps_kernels() && static_cast<const Images&>(*span.images).may_overlap;
   const Handle graph =
-      !capturing && !span.moves && !span.one_by_one ? graphs_.find(calls_, overlap) : nullptr;
-  if (graph != nullptr) {
-    graphs_.name(span.identity);
+      !capturing && !span.moves && !span.one_by_one ? graphs_.find(calls_, overlap, span.identity) : nullptr;
+  if (graph != nullptr)
     check(driver, driver.launch_graph(graph, stream), "cuGraphLaunch");
-  } else {
-    calls_.enqueue(driver, stream, copies_, overlap);
-  }
+  else
+    calls_.enqueue(driver, stream, copies_, overlap, {});
   if (!capturing) watch_groups(calls_.groups(), stream);
   return std::nullopt;
 }
