@@ -193,6 +193,30 @@ bool answers_yes(nb::handle object, PyObject* method) {
   return answer == Py_True;
 }
 
+// Null if it has no lazy bits.
+nb::object without_lazy_bits(nb::handle object, const ArrayView& view) {
+  static PyObject* const is_neg = find_in_torch({"TensorBase", "is_neg"});
+  static PyObject* const is_conj = find_in_torch({"TensorBase", "is_conj"});
+  const bool is_complex = view.tensor.dtype == INGOT_C64 || view.tensor.dtype == INGOT_C128;
+  const bool is_negated = answers_yes(object, is_neg),
+             is_conjugated = is_complex && answers_yes(object, is_conj);
+  if (!is_negated && !is_conjugated) return {};
+  nb::object plain = nb::borrow(object);
+  if (is_conjugated) plain = plain.attr("resolve_conj")();
+  return is_negated ? plain.attr("resolve_neg")() : plain;
+}
+
+bool is_in_order(const ingot_tensor& tensor) {
+  int64_t expected = 1;
+  bool in_order = true;
+  for (int32_t i = tensor.rank; i-- > 0 && tensor.strides != nullptr;) {
+    if (tensor.shape[i] == 0) return true;
+    in_order = in_order && (tensor.shape[i] == 1 || tensor.strides[i] == expected);
+    expected *= tensor.shape[i];
+  }
+  return in_order;
+}
+
 void raise_allocation_error(void*, const char*, const char* message) {
   PyErr_SetString(PyExc_MemoryError, message);
 }
@@ -312,19 +336,13 @@ void bump_versions(std::span<const nb::handle> objects) {
 
 nb::object resolved(nb::handle object, const ArrayView& view) {
   if (!is_of_torch(object)) return {};
-  static PyObject* const is_neg = find_in_torch({"TensorBase", "is_neg"});
-  static PyObject* const is_conj = find_in_torch({"TensorBase", "is_conj"});
-  const bool is_complex = view.tensor.dtype == INGOT_C64 || view.tensor.dtype == INGOT_C128;
-  const bool is_negated = answers_yes(object, is_neg),
-             is_conjugated = is_complex && answers_yes(object, is_conj);
-  if (!is_negated && !is_conjugated) return {};
-  nb::object plain = nb::borrow(object);
-  if (is_conjugated) plain = plain.attr("resolve_conj")();
-  return is_negated ? plain.attr("resolve_neg")() : plain;
+  nb::object plain = without_lazy_bits(object, view);
+  if (view.tensor.device_type != INGOT_DEVICE_CUDA || is_in_order(view.tensor)) return plain;
+  return (plain.is_valid() ? plain : nb::borrow(object)).attr("contiguous")();
 }
 
 void refuse_lazy(nb::handle object, const ArrayView& view, const char* what) {
-  if (resolved(object, view).is_valid())
+  if (is_of_torch(object) && without_lazy_bits(object, view).is_valid())
     refuse(what,
            "the model updates it in place, but it is a lazy negation or conjugate; call .resolve_neg() or "
            ".resolve_conj() first");

@@ -54,8 +54,9 @@ void view_updated_array(nb::handle object, ArrayView& view, const char* what);
 // arrays.
 void bump_versions(std::span<const nb::handle> objects);
 
-// A tensor of torch whose memory holds its values, for one whose memory holds the negated or conjugated ones
-// (torch's neg and conj bits, which DLPack does not expose); null for all others. `view`: of `object`.
+// A tensor of torch whose memory holds its values in the order of its dims, for one whose memory holds the
+// negated or conjugated ones (torch's neg and conj bits, which DLPack does not expose), or that is on a GPU
+// and not contiguous; null for all others. `view`: of `object`.
 nb::object resolved(nb::handle object, const ArrayView& view);
 // The same for an argument that the call writes: raises ingot.UserError in place of returning another tensor.
 void refuse_lazy(nb::handle object, const ArrayView& view, const char* what);

@@ -83,7 +83,7 @@ class Session::Borrowed {
   ContextHandle context_;
 };
 
-// Tensors in place of lazy ones are added to `kept`.
+// Tensors in place of lazy and strided ones are added to `kept`.
 ingot_tensor Session::view(size_t i, nb::handle input, ArrayView& view, std::vector<nb::object>& kept,
                            TensorViews* views) {
   if (views != nullptr) {

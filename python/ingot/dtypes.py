@@ -46,9 +46,13 @@ def _refuse_dtypes_of(graph: Graph, inputs: Collection[str], node: Node) -> None
 
 
 def _is_suspect(node: Node) -> bool:
-    """torch's own operators only: the behaviour of others on made-up values is unknown."""
+    """torch's own operators only: the behaviour of others on made-up values is unknown. And on the host only: kernels of GPUs take
+    other dtypes, and values that they do not take end the process.
+    """
     own = isinstance(node.target, torch._ops.OpOverload) and node.target.namespace == "aten"
-    return own and any(value.dtype is not torch.float32 for value in _tensors(node))
+    tensors = _tensors(node)
+    on_host = all(value.device.type == "cpu" for value in tensors)
+    return own and on_host and any(value.dtype is not torch.float32 for value in tensors)
 
 
 def _tensors(node: Node) -> list[torch.Tensor]:
