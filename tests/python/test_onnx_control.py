@@ -276,6 +276,41 @@ def test_scans(axes, directions, outputs):
             for given, axis, way in zip(zip(*results, strict=True), *outputs, strict=True)]  # fmt: skip
     check(model, np.float32([1, 2, 3]), *values, want=[state, *want])
 
+@pytest.mark.parametrize("size", [0, 1, 3, "n"])
+def test_rows_of_loops_and_scans_that_have_none(size):
+    """A count of 0 that the model knows, or that a call has: rows of other dims than the first, also read by what follows."""
+    step = [node("Identity", "go", "go_on"), node("Mul", "s half", "next"), node("Identity", "next", "row")]
+    nodes = [node("Shape", "z", "count", start=0, end=1), loop(step, "s", "go_on next row", "y rows", "count yes x"),
+             node("ReduceSum", "rows axis", "total", keepdims=0), node("Concat", "rows more", "joined", axis=0)]  # fmt: skip
+    values = {**HALF, "yes": np.array(True), "axis": np.array([0])}
+    model = small.model(nodes, {"x": ["m", 3], "z": [size], "more": [1, "m", 3]}, ["y", "rows", "total", "joined"], values)  # fmt: skip
+    engine = ingot.onnx.compile(model)
+    for count in (0, 1, 4) if size == "n" else (size,):
+        for rows in (2, 1, 0):
+            x, more = np.arange(3 * rows, dtype=np.float32).reshape(rows, 3), np.ones((1, rows, 3), np.float32)  # fmt: skip
+            made = np.stack([x / 2 ** (k + 1) for k in range(count)] or [x])[:count]
+            want = [x / 2**count, made, made.sum(0), np.concatenate([made, more])]
+            check(model, x, np.zeros(count, np.float32), more, engine=engine, want=want)
+
+
+@pytest.mark.parametrize("size", [0, 1, 3, "n"])
+@pytest.mark.parametrize(("axis", "direction"), [(0, 0), (0, 1), (1, 0), (1, 1)])
+def test_scans_of_no_rows(size, axis, direction):
+    shapes = [[4, 3] if axis == 0 else [3, 4]] * 2
+    shapes = [[size if dim == 4 else dim for dim in shape] for shape in shapes]
+    made = scan([axis, axis], [direction] * 2, [axis, 0], [direction, 0])
+    model = small.model([made], {"start": [3], "x": shapes[0], "z": shapes[1]}, ["y", "rows", "more"],
+                        {"w": np.float32([1, 2, 3])})  # fmt: skip
+    engine = ingot.onnx.compile(model)
+    for count in (0, 1, 4) if size == "n" else (size,):
+        values = np.arange(3 * count, dtype=np.float32).reshape(count, 3)
+        given = np.moveaxis(values, 0, axis)
+        sums = np.cumsum(values[:: -1 if direction else 1], 0)
+        rows = sums * values[:: -1 if direction else 1]
+        want = [sums[-1] if count else np.zeros(3, np.float32), np.moveaxis(rows[:: -1 if direction else 1], 0, axis),
+                rows * np.float32([1, 2, 3])]  # fmt: skip
+        check(model, np.zeros(3, np.float32), given, given, engine=engine, want=want)
+
 
 def refused(model: onnx.ModelProto, code: str, message: str) -> None:
     with pytest.raises(ingot.Error, match=message) as caught:

@@ -74,6 +74,9 @@ void convert_if(Call& call) {
 
 constexpr int64_t kMostRows = int64_t{1} << 40;  // more do not fit in memory
 
+// A loop that never runs has a body as well, whose row has a place.
+Dim room_for(const Dim& count) { return count == Dim(0) ? Dim(1) : count; }
+
 // A loop that is being made:
 //   loop(condition, carried..., grown..., others...)
 //     graph: (iteration, carried..., grown..., others...) -> (go on, carried..., grown...)
@@ -94,7 +97,7 @@ struct Loop {
   // Iteration `number` of the body writes its row there, of `count`.
   void grow(Value* row, Value* number, const Dim& count) {
     Shape shape = row->type.shape;
-    shape.insert(shape.begin(), count);
+    shape.insert(shape.begin(), room_for(count));
     Value* rows = carry("rows", filled(outer, shape, 0, row->type.dtype));
     row = unsqueezed(body(), row, 0);
     number = reshaped(body(), number, {1});
@@ -209,9 +212,10 @@ void convert_loop(Call& call) {
     loop.after.push_back(next(body, loop.iteration));
   }
   std::vector<Value*> given = loop.results(begin, go_on);
-  if (is_counted) {
-    const Dim rows = bound_size(call, given.back(), *count.known);
-    for (size_t i = carried; i + 1 < given.size(); ++i) given[i] = sliced(graph, given[i], 0, 0, rows);
+  const bool is_empty = count.known == Dim(0);
+  if (is_counted || is_empty) {
+    const Dim rows = is_empty ? Dim(0) : bound_size(call, given.back(), *count.known);
+    for (size_t i = carried; i < def.outputs.size() - 1; ++i) given[i] = sliced(graph, given[i], 0, 0, rows);
   }
   give_results(call, given);
 }
@@ -224,6 +228,14 @@ int64_t entry(const std::vector<int64_t>& values, size_t index) {
 Value* row_number(Graph& body, Value* iteration, const Dim& count, bool is_reversed) {
   if (!is_reversed) return iteration;
   return body.call(ops::subtract, {size_scalar(body, count - 1, DType::kI64), iteration});
+}
+
+// What a loop reads that may never run: a row of zeros in place of none.
+Value* with_room(Graph& graph, Value* rows, size_t axis) {
+  Shape shape = rows->type.shape;
+  if (shape[axis] != Dim(0)) return rows;
+  shape[axis] = 1;
+  return filled(graph, shape, 0, rows->type.dtype);
 }
 
 Value* with_rows_at(Graph& graph, Value* rows, size_t axis) {
@@ -256,9 +268,10 @@ void convert_scan(Call& call) {
   for (size_t i = 0; i < rows; ++i) {
     const size_t axis = call.axis(entry(axes, i), scanned[i]->type.rank());
     if (dim_of(scanned[i], axis) != count) refuse_node("its inputs have different numbers of rows");
-    Value* all = body.add_input(scanned[i]->name, scanned[i]->type);
-    loop.operands.push_back(scanned[i]);
-    Value* number = row_number(body, loop.iteration, count, entry(directions, i) != 0);
+    Value* operand = with_room(graph, scanned[i], axis);
+    Value* all = body.add_input(scanned[i]->name, operand->type);
+    loop.operands.push_back(operand);
+    Value* number = row_number(body, loop.iteration, room_for(count), entry(directions, i) != 0);
     Value* row =
         body.call(ops::take, {all, reshaped(body, number, {1})}, ops::Axis{static_cast<int64_t>(axis)});
     loop.nested.bind(without_axis(body, row, axis));
@@ -268,14 +281,17 @@ void convert_scan(Call& call) {
   const std::vector<Value*> results = loop.nested.import();
   loop.after.assign(results.begin(), results.begin() + static_cast<ptrdiff_t>(carried));
   for (size_t i = carried; i < results.size(); ++i) {
-    Value* number = row_number(body, loop.iteration, count, entry(output_directions, i - carried) != 0);
+    Value* number =
+        row_number(body, loop.iteration, room_for(count), entry(output_directions, i - carried) != 0);
     loop.grow(results[i], number, count);
   }
   Value* begin = is_below(graph, size_scalar(graph, 0, DType::kI64), count);
   std::vector<Value*> given = loop.results(begin, is_below(body, next(body, loop.iteration), count));
-  for (size_t i = carried; i < given.size(); ++i)
+  for (size_t i = carried; i < given.size(); ++i) {
+    if (count == Dim(0)) given[i] = sliced(graph, given[i], 0, 0, count);
     given[i] =
         with_rows_at(graph, given[i], call.axis(entry(output_axes, i - carried), given[i]->type.rank()));
+  }
   give_results(call, given);
 }
 
