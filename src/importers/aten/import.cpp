@@ -23,6 +23,7 @@
 #include "importers/aten/program/passed_numbers.h"
 #include "importers/aten/recorded.h"
 #include "importers/aten/shared_memory.h"
+#include "importers/aten/stored_constant.h"
 #include "ir/bound_symbol.h"
 #include "ops/assertion.h"
 #include "ops/data_sizes.h"
@@ -55,17 +56,6 @@ core::Value* as_written(core::Graph& graph, core::Value* value, const TensorType
   if (from.size() > to.size() || !std::equal(from.rbegin(), from.rend(), to.rbegin(), fits)) return value;
   value = converted(graph, value, type.dtype);
   return from == to ? value : graph.call(ops::expand, {value}, ops::NewShape{to});
-}
-
-// Complex tensors are pairs of reals in the graph.
-OwnedView as_pairs(OwnedView value) {
-  TensorView& view = value.view;
-  if (!is_complex(view.dtype)) return value;
-  view.dtype = component_of(view.dtype);
-  view.shape.push_back(2);
-  for (int64_t& stride : view.strides) stride *= 2;
-  if (!view.strides.empty() || view.shape.size() == 1) view.strides.push_back(1);
-  return value;
 }
 
 constexpr const char* kRandomState = "random numbers";
@@ -241,9 +231,8 @@ class ProgramImport {
     if (!input.data)
       throw UserError("INGOT-U522", fmt::format("the program has no values for \"{}\"", input.name));
     const TensorView& data = input.data->view;
-    if (is_complex(data.dtype)) return result_.graph.add_constant(to_dense(as_pairs(*input.data).view));
     if (!may_be_weight(data) || input.kind == InputKind::kConstant || options_.weights_are_constants)
-      return result_.graph.add_constant(to_dense(data));
+      return add_constant(result_.graph, *input.data);
     const auto number = static_cast<int64_t>(result_.weights.size());
     result_.weights.push_back({.name = input.name, .value = *input.data, .is_saved = input.is_saved});
     return result_.graph.call(ops::weight, {},

@@ -60,18 +60,18 @@ void Importer::import_control_flow(const Node& node) {
 // names.
 void Importer::bind_operands(const Node& node, Importer& inner, std::span<const Argument* const> operands,
                              std::span<core::Value* const> values) {
-  const auto& inputs = inner.source_.inputs;
+  const std::vector<ValueId> inputs = inner.bind_constants(node);
   if (inputs.size() != operands.size()) refuse_node(node, "its graph does not match its operands");
   for (size_t i = 0, next = 0; i < inputs.size(); ++i) {
-    if (inner.aliases().written.contains(inputs[i].value)) refuse_node(node, "its graph writes an operand");
+    if (inner.aliases().written.contains(inputs[i])) refuse_node(node, "its graph writes an operand");
     if (is_tensor(*operands[i])) {
-      if (is_complex_tensor(*operands[i]) != is_complex(inner.value(inputs[i].value).tensor.dtype))
+      if (is_complex_tensor(*operands[i]) != is_complex(inner.value(inputs[i]).tensor.dtype))
         refuse_node(node, "its graph records a complex operand as a real one, or a real one as complex");
-      inner.bind(inputs[i].value, values[next++]);
+      inner.bind(inputs[i], values[next++]);
     } else if (const auto* number = std::get_if<int64_t>(&operands[i]->value)) {
-      inner.bind(inputs[i].value, Dim(*number));
+      inner.bind(inputs[i], Dim(*number));
     } else if (const auto* id = std::get_if<ValueId>(&operands[i]->value); id != nullptr && integer(*id)) {
-      inner.bind(inputs[i].value, *integer(*id));
+      inner.bind(inputs[i], *integer(*id));
     } else {
       refuse_node(node, "an operand that is neither a tensor nor a size");
     }

@@ -14,6 +14,7 @@
 #include "importers/aten/recorded.h"
 #include "importers/aten/schema/schemas.h"
 #include "importers/aten/schema/values_needed.h"
+#include "importers/aten/stored_constant.h"
 #include "ops/ops.h"
 #include "ops/reshape.h"
 #include "ops/size_condition.h"
@@ -146,7 +147,8 @@ void Importer::import_in_place(size_t index) {
   apply(converter, node);
   core::Value** made = std::get_if<core::Value*>(&slots_[target]);
   if (made == nullptr) refuse_node(node, "it returns no tensor");
-  core::Value* result = *made;
+  const bool is_detached = node.target == "aten.detach.default";  // a complex value is rejoined by it
+  core::Value* result = is_detached ? before : *made;
   slots_[target] = before;
   if (result != before && is_inplace_view(source_.nodes[index].target))
     refuse_node(source_.nodes[index], "it changes the memory layout of a tensor");
@@ -169,14 +171,14 @@ void Importer::inline_graph(const Node& node) {
       operands.push_back(value(*id).kind == ValueKind::kTensor ? ImportedValue(tensor(*id)) : slots_[*id]);
     }
   }
-  if (body == nullptr || operands.size() != body->inputs.size())
-    refuse_node(node, "its graph does not match its operands");
+  if (body == nullptr) refuse_node(node, "it has no graph");
   Importer inner(*body, graph_);
   inner.draw_from(random_);
+  const std::vector<ValueId> inputs = inner.bind_constants(node);
+  if (operands.size() != inputs.size()) refuse_node(node, "its graph does not match its operands");
   for (size_t i = 0; i < operands.size(); ++i) {
-    if (inner.aliases().written.contains(body->inputs[i].value))
-      refuse_node(node, "its graph writes an operand");
-    inner.bind(body->inputs[i].value, operands[i]);
+    if (inner.aliases().written.contains(inputs[i])) refuse_node(node, "its graph writes an operand");
+    inner.bind(inputs[i], operands[i]);
   }
   inner.run();
   for (size_t i = 0; i < node.outputs.size() && i < body->outputs.size(); ++i) {
@@ -185,6 +187,20 @@ void Importer::inline_graph(const Node& node) {
     const bool is_tensor = inner.value(*id).kind == ValueKind::kTensor;
     give(*node.outputs[i], is_tensor ? ImportedValue(inner.tensor(*id)) : inner.slots_[*id]);
   }
+}
+
+// Constants of the graph that `call` runs. Returns its other inputs, which are operands.
+std::vector<ValueId> Importer::bind_constants(const Node& call) {
+  std::vector<ValueId> operands;
+  for (const Input& input : source_.inputs) {
+    if (!input.data) {
+      operands.push_back(input.value);
+      continue;
+    }
+    if (aliases_.written.contains(input.value)) refuse_node(call, "its graph writes a constant");
+    bind(input.value, add_constant(graph_, *input.data));
+  }
+  return operands;
 }
 
 core::Value* Importer::tensor(ValueId id) {

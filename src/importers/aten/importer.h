@@ -80,6 +80,7 @@ class Importer final : public Scope {
   bool is_tensor(const Argument& argument) const;
   bool is_complex_tensor(const Argument& argument) const;
   std::vector<core::Value*> tensors_of(std::span<const Argument* const> operands);
+  std::vector<ValueId> bind_constants(const Node& call);
   void bind_operands(const Node& node, Importer& inner, std::span<const Argument* const> operands,
                      std::span<core::Value* const> values);
   std::vector<core::Value*> results_of(const Node& node);
