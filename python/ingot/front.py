@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch.utils import _pytree
 
-from ingot import compat, composites, dynamo
+from ingot import compat, composites, dynamo, one_program
 from ingot.dtypes import refusal_by_dtypes
 from ingot.durations import seconds
 from ingot.dynamo_settings import compiled_whole
@@ -57,7 +57,7 @@ def compile(
     Raises UserError on bad options or inputs, UnsupportedError if full compilation is required and impossible.
     """
     options = without_peer_options(options)  # so that one notice names them
-    Settings.parse(options, compile)  # before the export, which may take minutes
+    settings = Settings.parse(options, compile)  # before the export, which may take minutes
     if isinstance(ir, str) and ir == "torch_compile":
         return compiled_whole(model, backend, options)
     if not isinstance(ir, str) or ir not in FRONTS:
@@ -67,10 +67,11 @@ def compile(
     positional, keywords = given_inputs(inputs if inputs is not None else arg_inputs, kwarg_inputs)
     if isinstance(model, torch.export.ExportedProgram):
         return dynamo.compile(model, positional, kwarg_inputs=keywords, **options)
-    args, kwargs = place(list(inspect.signature(model.forward).parameters), positional, keywords)
-    program = export(model, args, kwargs)
-    args, kwargs = narrowed(program, args, kwargs)
-    return dynamo.compile(program, args, kwarg_inputs=kwargs, **options)
+    with one_program.calling(model, settings):
+        args, kwargs = place(list(inspect.signature(model.forward).parameters), positional, keywords)
+        program = export(model, args, kwargs)
+        args, kwargs = narrowed(program, args, kwargs)
+        return dynamo.compile(program, args, kwarg_inputs=kwargs, **options)
 
 
 def export(

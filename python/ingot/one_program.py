@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from torch.fx import GraphModule, Node
 
-from ingot import rank_labels, rank_program, rank_weights, ranks
+from ingot import rank_labels, rank_program, rank_texts, rank_weights, ranks
 from ingot.capture import Input, Output
 from ingot.inputs import narrowed
 from ingot.rank_bodies import bodies_of
@@ -28,13 +28,23 @@ from ingot.settings import Settings
 
 
 @contextmanager
+def calling(model: Any, settings: Settings) -> Iterator[None]:
+    """Around all that a rank does before its program is known: if the trace fails on one of them, the others hear of it at once."""
+    if not settings.one_program:
+        yield
+        return
+    with rank_texts.one_call(type(model).__qualname__):
+        yield
+
+
+@contextmanager
 def building(module: GraphModule, settings: Settings) -> Iterator[None]:
     """Around all that ranks tell each other of one program: if its build fails on one of them, the others hear of it at once."""
     names = list(dict.fromkeys(ranks.groups_in(module))) if settings.one_program else []
     if not names or comparing_group(names).size() == 1:
         yield
         return
-    with ranks.one_build(comparing_group(names)):
+    with rank_texts.one_build(comparing_group(names)):
         yield
 
 
@@ -83,8 +93,8 @@ def _shown(module: GraphModule, own: Any) -> list[Any] | None:
     if not names or comparing_group(names).size() == 1:
         return None
     group = comparing_group(names)
-    with ranks.one_build(group):  # which is under way, unless the program got its groups since
-        return [json.loads(text) for text in ranks.shared_texts(group, json.dumps(own))]
+    with rank_texts.one_build(group):  # which is under way, unless the program got its groups since
+        return [json.loads(text) for text in rank_texts.shared_texts(group, json.dumps(own))]
 
 
 def _as_before(module: GraphModule, inputs: Sequence[Input]) -> Unified:

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch.fx import Graph, GraphModule, Node
 
-from ingot import compat, rank_expressions, rank_labels, ranks
+from ingot import compat, rank_expressions, rank_labels, rank_texts, ranks
 from ingot.capture import ANY_SIGN, DTYPES, Input, attribute_of, target_name
 from ingot.errors import UserError
 from ingot.kinds import InputRole
@@ -58,7 +58,7 @@ def compare(
     nodes = [node for body in bodies for node in _compared(body)]
     own = {"groups": own_groups(names), "rows": _rows(bodies, inputs, names), "names": [node.name for node in nodes],
            "ranges": rank_labels.ranges_of(nodes)}  # fmt: skip
-    shown = [json.loads(text) for text in ranks.shared_texts(group, json.dumps(own))]
+    shown = [json.loads(text) for text in rank_texts.shared_texts(group, json.dumps(own))]
     traces = [each["rows"] for each in shown]
     found = Differences()
     differing = []
@@ -304,7 +304,7 @@ def _contents(
         given[node].data if node in given else attribute_of(module, str(node.target)) for node in differing
     ]
     text = json.dumps([_as_json(data) for data in own])
-    shown = [json.loads(each) for each in ranks.shared_texts(group, text)]
+    shown = [json.loads(each) for each in rank_texts.shared_texts(group, text)]
     return {
         node: [_from_json(rows[k]) for rows in shown]
         for k, node in enumerate(differing)

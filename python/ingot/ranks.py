@@ -3,11 +3,9 @@
 
 from __future__ import annotations
 
-import itertools
 import socket
 import sys
 import threading
-import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -99,7 +97,7 @@ def rank_text(rank: int | Mapping[str, int] | None) -> str:
         return str(rank)
     if rank is None:
         rank = {}
-        for group in _torch_groups():  # the runtime knows other sources
+        for group in torch_groups():  # the runtime knows other sources
             rank[group.group_name] = group.rank()
             if alias_of(group):
                 rank[alias_of(group)] = group.rank()
@@ -111,10 +109,10 @@ def alias_of(group: Any) -> str:
     alias = group.group_desc
     if alias in ("", "undefined", "default_pg"):
         return ""
-    return alias if [each.group_desc for each in _torch_groups()].count(alias) == 1 else ""
+    return alias if [each.group_desc for each in torch_groups()].count(alias) == 1 else ""
 
 
-def _torch_groups() -> list[Any]:
+def torch_groups() -> list[Any]:
     """Those of this rank."""
     distributed = sys.modules.get("torch.distributed")
     if distributed is None or not distributed.is_available() or not distributed.is_initialized():
@@ -124,7 +122,7 @@ def _torch_groups() -> list[Any]:
 
 def _torch_group(name: str) -> Any:
     """torch's process group of that name, or alias; None if there is none, or torch is not used."""
-    groups = _torch_groups()
+    groups = torch_groups()
     by_name = {group.group_name: group for group in groups}
     return by_name.get(name) or next((group for group in groups if alias_of(group) == name), None)
 
@@ -135,7 +133,6 @@ class _Connections:
     def __init__(self) -> None:
         self.groups: dict[str, tuple[Any, _core.Group]] = {}
         self.joined: dict[str, int] = {}  # how often, so that ranks agree on a key of the store
-        self.builds: dict[str, Iterator[int]] = {}  # under way, by group: the numbers of its texts
         self._working = 0  # builds under way
         self._works: list[_core.GroupWork] = []
         self._lock = threading.Lock()
@@ -259,62 +256,6 @@ def _own_host(store: Any) -> str:
             advice="give one: ingot.distributed.connect(address=)",
         ) from error
     return f"[{own}]" if ":" in own else own
-
-
-@contextmanager
-def one_build(group: Any) -> Iterator[None]:
-    """A build that all ranks of a group of torch do at the same time. Where it fails on one, the others hear of it in `shared_texts`."""
-    name = group.group_name
-    if name in _connections.builds:  # which is part of one that is under way
-        yield
-        return
-    _connections.next_of(f"builds/{name}")
-    _connections.builds[name] = itertools.count()
-    try:
-        yield
-    except BaseException as error:
-        _store_of_build(group).set(f"failed/{group.rank()}", str(error) or type(error).__name__)
-        raise
-    finally:
-        del _connections.builds[name]
-
-
-def _store_of_build(group: Any) -> Any:
-    from torch.distributed import PrefixStore
-    from torch.distributed.distributed_c10d import _get_default_store
-
-    name = f"builds/{group.group_name}"
-    return PrefixStore(f"ingot/{name}/{_connections.joined[name]}", _get_default_store())
-
-
-def shared_texts(group: Any, text: str) -> list[str]:
-    """What each rank of a group of torch passes to this call, by rank. Within `one_build` of it."""
-    number = next(_connections.builds[group.group_name])
-    store = _store_of_build(group)
-    store.set(f"{number}/{group.rank()}", text)
-    return [_text_of(rank, f"{number}/{rank}", store, group) for rank in range(group.size())]
-
-
-def _text_of(rank: int, key: str, store: Any, group: Any) -> str:
-    """Nothing blocks inside of the store, whose lock the process shares."""
-    end, pause = time.monotonic() + DEADLINE, 2e-3
-    while not store.check([key]):
-        for other in range(group.size()):
-            if store.check([f"failed/{other}"]):
-                raise DeviceError(
-                    f"group '{group.group_name}': rank {other} did not build the program: {store.get(f'failed/{other}').decode()}",
-                    code="INGOT-D350",
-                    advice='with rank="all" all ranks build at the same time: mend what is wrong there, and build on all of them',
-                )
-        if time.monotonic() > end:
-            raise DeviceError(
-                f"group '{group.group_name}': rank {rank} did not build the program within {round(DEADLINE)} s",
-                code="INGOT-D350",
-                advice='with rank="all" all ranks build at the same time',
-            )
-        time.sleep(pause)
-        pause = min(2 * pause, 0.1)
-    return store.get(key).decode()
 
 
 def shards_of(module: Any) -> list[str]:

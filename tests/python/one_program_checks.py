@@ -2,6 +2,7 @@
 """Models whose traces differ between ranks, and one program for all of them, for rank_checks.py."""
 
 from pathlib import Path
+from typing import Any
 
 import ingot
 import pytest
@@ -109,6 +110,7 @@ def check(folder: Path, rank: int, size: int) -> None:
     torch.testing.assert_close(compiled(ids), eager, rtol=0, atol=0)
     check_positions(folder, rank, size)
     check_failures_of_one_rank(rank, size)
+    check_traces_that_fail_on_one_rank(rank, size)
     error = refuse(
         Other(rank), torch.ones(2 * size, 3), r"the program depends on the rank .* the operator is aten.cos"
     )
@@ -137,6 +139,67 @@ def check_failures_of_one_rank(rank: int, size: int) -> None:
         dist.barrier()  # so that none begins the next build before all have ended this one
         module = ingot.dynamo.compile(program, inputs=[x], rank="all", require_full_compilation=True)
         assert module.engine(x).sum() == 6 * size
+
+
+class Doubled(nn.Module):
+    """A trace of it fails unless it is to be traced."""
+
+    def __init__(self, group: dist.ProcessGroup, is_traced: bool = True) -> None:
+        super().__init__()
+        self.is_traced, self.group = is_traced, group
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        if not self.is_traced:
+            raise RuntimeError("no trace\nof this model")
+        return funcol.all_reduce(x * 2, "sum", self.group)
+
+
+class Tripled(Doubled):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return super().forward(x * 1.5)
+
+
+def check_traces_that_fail_on_one_rank(rank: int, size: int) -> None:
+    """Before its build begins; also if ranks compile other models in between, alone or in smaller groups."""
+    x = torch.ones(2, 3)
+    options = {"inputs": [x], "rank": "all", "require_full_compilation": True}
+
+    def build(kind: type[Doubled], group: dist.ProcessGroup) -> None:
+        total = kind(group)(x).sum()
+        assert ingot.compile(kind(group), **options).engine(x).sum() == total
+
+    pair = dist.new_group([0, 1])
+    for group, last in ((dist.group.WORLD, size - 1), (pair, 1), (dist.group.WORLD, 0)):
+        if rank == 0:  # alone
+            assert ingot.compile(nn.ReLU(), **options).engine(x).sum() == 6
+        dist.barrier()  # so that none waits for a model of the same kind in another group
+        if group is pair and rank > 1:
+            dist.barrier()
+            continue
+        for kind in (Doubled, Doubled, Tripled, Doubled):
+            fail(kind(group, rank != last), options, None if rank == last else last)
+        build(Tripled, group)
+        for kind in (Doubled, Tripled):
+            fail(kind(group, rank != last), options, None if rank == last else last)
+            build(kind, group)
+        for kind in (Doubled, Tripled):  # on all ranks: none of them waits
+            fail(kind(group, False), options)
+        build(Doubled, group)
+        if group is pair:
+            dist.barrier()
+    build(Tripled, dist.group.WORLD)
+
+
+def fail(model: nn.Module, options: dict[str, Any], rank: int | None = None) -> None:
+    """On this rank, or on another one."""
+    if rank is None:
+        with pytest.raises(RuntimeError, match="no trace\nof"):
+            ingot.compile(model, **options)
+        return
+    with pytest.raises(ingot.DeviceError) as info:
+        ingot.compile(model, **options)
+    assert info.value.code == "INGOT-D350"
+    assert f"rank {rank} did not build the program: RuntimeError: no trace\n" in str(info.value), info.value
 
 
 def check_positions(folder: Path, rank: int, size: int) -> None:

@@ -276,6 +276,7 @@ def test_scans(axes, directions, outputs):
             for given, axis, way in zip(zip(*results, strict=True), *outputs, strict=True)]  # fmt: skip
     check(model, np.float32([1, 2, 3]), *values, want=[state, *want])
 
+
 @pytest.mark.parametrize("size", [0, 1, 3, "n"])
 def test_rows_of_loops_and_scans_that_have_none(size):
     """A count of 0 that the model knows, or that a call has: rows of other dims than the first, also read by what follows."""
