@@ -9,7 +9,7 @@ from dataclasses import replace
 import torch
 from torch.fx import GraphModule, Node
 
-from ingot import compat, gpus
+from ingot import compat, gpus, host_values
 from ingot.capture import Input
 from ingot.settings import Settings
 
@@ -45,6 +45,14 @@ def like(module: GraphModule, inputs: Sequence[Input], settings: Settings) -> to
     """An empty tensor on the device where the results of the graph's engines belong."""
     with compat.with_real_tensors():
         return torch.empty(0, device=_device_of(settings) if _gpu_of(module, inputs) is not None else _HOST)
+
+
+def compute_on_gpu(module: GraphModule, inputs: Sequence[Input], settings: Settings) -> None:
+    """Changes what a graph on a GPU computes on the host though nothing asks for that."""
+    own = _device_of(settings)
+    if own != _HOST and _gpu_of(module, inputs) is not None:
+        host_values.move(module.graph, own)
+        module.recompile()
 
 
 def refused(module: GraphModule, inputs: Sequence[Input], settings: Settings) -> dict[Node, str]:

@@ -89,6 +89,7 @@ def _compile_graph(
         unified = one_program.unify(module, inputs, outputs, in_torch)
         inputs, settings = unified.inputs, one_program.settings_for(unified, settings)
     settings = ranks.settings_for(module, devices.settings_for(module, inputs, settings))
+    devices.compute_on_gpu(module, inputs, settings)
     refused = {**refusals.by_choice(module, settings), **devices.refused(module, inputs, settings)}
     refused |= leaving or {}
     like = devices.like(module, inputs, settings)
