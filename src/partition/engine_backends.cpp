@@ -21,8 +21,9 @@ const Backend& find_backend(std::span<const Backend* const> backends, std::strin
     if (backend->name() == name) return *backend;
     known += fmt::format("{}\"{}\"", known.empty() ? "" : ", ", backend->name());
   }
+  const char* why = name == kHostBackend ? "CPUs need a build with LLVM (INGOT_LLVM=ON); " : "";
   throw UserError("INGOT-U003", fmt::format("this build of Ingot has no backend \"{}\"", name),
-                  fmt::format("backends here: {}", known.empty() ? "none" : known));
+                  fmt::format("{}backends here: {}", why, known.empty() ? "none" : known));
 }
 
 const Backend* host_backend(std::span<const Backend* const> backends) {

@@ -266,6 +266,29 @@ TEST_F(BuildTest, NeedsEveryGraphEnded) {
   EXPECT_EQ(code_of(ingot_builder_build(builder.get(), nullptr, &engine, nullptr)), "INGOT-U017");
 }
 
+#if !INGOT_HAS_LLVM
+TEST_F(BuildTest, BuildsForGpusWithoutTheCompilerForCpus) {
+  for (const char* device : {"cuda:sm_80", "cuda:compute_90"}) {
+    for (const char* level : {"0", "3", "5"}) {
+      const Built built = build_file({{"device", device}, {"optimization_level", level}});
+      EXPECT_THAT(built.code, ::testing::AnyOf("", "INGOT-D401")) << device;  // there may be no NVRTC
+      EXPECT_EQ(built.code.empty(), built.engine != nullptr);
+    }
+  }
+  EXPECT_EQ(build_file({{"device", "cuda:sm_80"}, {"backend_of", "*relu*=cpu"}}).code, "INGOT-U002");
+}
+
+TEST_F(BuildTest, SaysThatCpusNeedLlvm) {
+  for (const Rows& rows : {Rows{}, Rows{{"device", "cpu:x86-64-v3"}}, Rows{{"target", "windows-x86-64"}}}) {
+    const ingot_build_options given = options(rows);
+    ingot_engine* engine = nullptr;
+    const Owned<ingot_status> status(ingot_build_pt2(kModel.c_str(), &given, &engine, nullptr));
+    EXPECT_EQ(std::string(ingot_status_code(status.get())), "INGOT-U003");
+    EXPECT_NE(std::string(ingot_status_advice(status.get())).find("LLVM"), std::string::npos);
+  }
+}
+#endif
+
 #if INGOT_HAS_LLVM
 TEST_F(BuildTest, BuildsOneBuilderTwice) {
   const auto builder = relu_builder();
