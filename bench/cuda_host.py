@@ -93,7 +93,7 @@ def ahead_of_time(name: str, dtype: torch.dtype, _: str) -> dict[str, float]:
     module = ingot.compile(model, inputs=args, device=f"cuda:{architecture()}")
     engine = module.engine
     plain = ingot.Engine.from_bytes(engine.to_bytes(), cuda_graphs=False)
-    # More than a context remembers. They share what is no small input: caches stay where they are.
+    # More than a context remembers. They share inputs that are not small: caches stay where they are.
     moving = itertools.cycle(
         tuple(value.clone() if value.numel() < 1 << 16 else value for value in sets[0]) for _ in range(100)
     )
