@@ -69,7 +69,7 @@ def _move(node: Node, gpu: torch.device) -> None:
     reads_tensors = any(_tensors(source) for source in node.all_input_nodes)
     if takes_device and (node.kwargs.get("device") is not None or not reads_tensors):
         node.update_kwarg("device", gpu)
-    for user in node.users:  # assertions, which have no result
+    for user in list(node.users):  # assertions, which have no result; an update makes them users anew
         if not _tensors(user) and user.kwargs.get("device") is not None:
             user.update_kwarg("device", gpu)
     node.meta["val"] = _pytree.tree_map_only(FakeTensor, lambda value: _on(value, gpu), node.meta["val"])

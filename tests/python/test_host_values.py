@@ -24,7 +24,7 @@ def _traced(function: Callable, *places: str) -> GraphModule:
 
 
 def _devices(module: GraphModule) -> set[str]:
-    values = [node.meta["val"] for node in module.graph.nodes if node.op == "call_function"]
+    values = [node.meta.get("val") for node in module.graph.nodes if node.op == "call_function"]
     return {value.device.type for value in values if isinstance(value, torch.Tensor)}
 
 
@@ -39,16 +39,25 @@ def _indexed(x: torch.Tensor) -> torch.Tensor:
     return torch.ops.aten.index.Tensor(x, [torch.arange(2) * 2]) * torch.full((), 0.5).sqrt()
 
 
+def _asserted(x: torch.Tensor) -> torch.Tensor:
+    """As torch.export asserts what a conversion starts from."""
+    places, ones = torch.arange(4), torch.ones(4)
+    for each, dtype in ((places, torch.int64), (ones, torch.float32)):
+        torch.ops.aten._assert_tensor_metadata.default(each, dtype=dtype, device="cpu", layout=torch.strided)
+    return x + (places.to(torch.float32) * ones).to(x.device)
+
+
 def _two_groups(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     return x + torch.arange(4).to(x.device), torch.ones(3) * 2
 
 
-@pytest.mark.parametrize("function", [_biased, _indexed], ids=lambda each: each.__name__)
+@pytest.mark.parametrize("function", [_biased, _indexed, _asserted], ids=lambda each: each.__name__)
 def test_what_starts_from_nothing_is_computed_on_the_gpu(function: Callable) -> None:
     module = _traced(function, "cuda:0")
     assert _devices(module) == {"cpu", "cuda"}
     host_values.move(module.graph, GPU)
     assert _devices(module) == {"cuda"}
+    assert all(node in source.users for node in module.graph.nodes for source in node.all_input_nodes)
     assert "cpu" not in module.graph.python_code("self").src
     with FakeTensorMode():  # the calls fit together
         assert module(torch.empty(4, 4, device="cuda:0")).device == GPU
@@ -92,7 +101,9 @@ def test_what_follows_from_elsewhere_stays(name: str) -> None:
 
 
 @needs_gpu
-@pytest.mark.parametrize("function", [_biased, _indexed, _two_groups], ids=lambda each: each.__name__)
+@pytest.mark.parametrize(
+    "function", [_biased, _indexed, _asserted, _two_groups], ids=lambda each: each.__name__
+)
 def test_engines_compute_it(function: Callable) -> None:
     x = torch.randn(4, 4, device="cuda")
     compiled = torch.compile(function, backend="ingot")
