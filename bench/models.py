@@ -17,6 +17,7 @@ import importlib
 import json
 import os
 import platform
+import subprocess
 import sys
 import time
 from collections import deque
@@ -45,6 +46,7 @@ class Piece:
     name: str
     way: str
     dtype: str
+    device: str = "cpu"
 
 
 class Work:
@@ -63,13 +65,13 @@ class Work:
     def run(self, piece: Piece, tell: Callable[[Any], None]) -> None:
         import torch
         from models.breadth import build
-        from models.outcomes import ahead_of_time, in_dtype, just_in_time
+        from models.outcomes import ahead_of_time, in_dtype, just_in_time, on_device
 
         torch.set_grad_enabled(False)
-        outcome = (just_in_time if piece.way == "jit" else ahead_of_time)(
-            in_dtype(build(piece.name), piece.dtype)
-        )
-        tell(dataclasses.asdict(piece) | dataclasses.asdict(outcome) | where())
+        torch.backends.cudnn.allow_tf32 = False  # eager's results are what the rule compares with
+        case = on_device(in_dtype(build(piece.name), piece.dtype), piece.device)
+        outcome = just_in_time(case) if piece.way == "jit" else ahead_of_time(case, piece.device == "cpu")
+        tell(dataclasses.asdict(piece) | dataclasses.asdict(outcome) | where(piece.device))
 
     def take(self, piece: Piece, row: dict[str, Any]) -> None:
         with self._state.open("a") as file:
@@ -85,17 +87,19 @@ class Work:
         """Nothing remains of a piece that has its row."""
 
     def crash(self, piece: Piece, how: str) -> None:
-        self.take(piece, dataclasses.asdict(piece) | {"kind": "crashed", "message": how} | where())
+        self.take(
+            piece, dataclasses.asdict(piece) | {"kind": "crashed", "message": how} | where(piece.device)
+        )
 
 
 @functools.cache
-def where() -> dict[str, str]:
+def where(device: str) -> dict[str, str]:
     """What the page says of the machine and the versions that rows come from."""
     import torch
     import transformers
 
     return {
-        "processor": processor(),
+        "processor": processor() if device == "cpu" else gpu(),
         "torch": torch.__version__,
         "transformers": transformers.__version__,
         "date": str(datetime.date.today()),
@@ -109,8 +113,14 @@ def processor() -> str:
     )
 
 
+def gpu() -> str:
+    """The first one's name, asked for without CUDA, which no process can use that is forked after it was started."""
+    command = ["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()[0]
+
+
 def read_rows(state: Path) -> dict[str, list[dict[str, Any]]]:
-    """By model; later rows replace earlier ones of the same way and dtype."""
+    """By model; later rows replace earlier ones of the same way and dtype. A file is of one device."""
     rows: dict[str, dict[tuple[str, str], dict]] = {}
     for row in whole_rows(state):
         rows.setdefault(row["name"], {})[row["way"], row["dtype"]] = row
@@ -133,46 +143,65 @@ def main(words: list[str] | None = None) -> None:
         "models", nargs="*", metavar="MODEL", help="only these, again; default: all without a row"
     )
     parser.add_argument("--ways", default="jit,aot", help="jit, aot or both")
-    parser.add_argument("--dtypes", default="f32", help="f32, bf16 or both")
+    parser.add_argument("--dtypes", default="f32", help="of f32, bf16 and f16")
+    parser.add_argument(
+        "--device", default="cpu", choices=["cpu", "cuda"], help="where models and engines are"
+    )
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--pin", action="store_true", help="each process on a processor of its own")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="stop after that long")
-    parser.add_argument("--state", type=Path, default=ROOT / "build/models.jsonl")
+    parser.add_argument("--state", type=Path, help="default: build/models.jsonl, build/models_cuda.jsonl")
     parser.add_argument(
         "--write", type=Path, metavar="PAGE", help="writes the page of all rows; runs nothing"
     )
     arguments = parser.parse_args(words)
+    device = arguments.device
+    arguments.state = arguments.state or ROOT / f"build/models{'' if device == 'cpu' else f'_{device}'}.jsonl"
     from models.breadth import NAMES
 
     if arguments.write:
         from bench.models_page import page
 
-        arguments.write.write_text(page(read_rows(arguments.state), NAMES))
+        arguments.write.write_text(page(read_rows(arguments.state), NAMES, device))
         return
     if unknown := set(arguments.models) - set(NAMES):
         parser.error(f"there is no model {', '.join(sorted(unknown))}; there are {', '.join(NAMES)}")
     ways, dtypes = arguments.ways.split(","), arguments.dtypes.split(",")
-    again = [Piece(name, way, dtype) for name in arguments.models for dtype in dtypes for way in ways]
-    sys.exit(
-        0 if run_all(arguments, again or without_rows(arguments.state, NAMES, ways, dtypes)) else STOPPED
-    )
+    wanted = [
+        Piece(name, way, dtype, device)
+        for name in arguments.models or NAMES
+        for dtype in dtypes
+        for way in ways
+    ]
+    left = wanted if arguments.models else without_rows(arguments.state, wanted)
+    sys.exit(0 if run_all(arguments, left) else STOPPED)
 
 
-def without_rows(state: Path, names: list[str], ways: list[str], dtypes: list[str]) -> list[Piece]:
+def without_rows(state: Path, wanted: list[Piece]) -> list[Piece]:
     """What a run has to continue with."""
     done = {(row["name"], row["way"], row["dtype"]) for rows in read_rows(state).values() for row in rows}
-    wanted = [Piece(name, way, dtype) for name in names for dtype in dtypes for way in ways]
-    return [piece for piece in wanted if dataclasses.astuple(piece) not in done]
+    return [piece for piece in wanted if (piece.name, piece.way, piece.dtype) not in done]
 
 
 def run_all(arguments: argparse.Namespace, pieces: list[Piece]) -> bool:
     """Whether all pieces were run in time."""
     os.environ["INGOT_ENGINE_CACHE_DIR"] = "off"
-    os.environ["CUDA_VISIBLE_DEVICES"] = ""  # processes are forked: CUDA cannot be used in them
-    for module in _IMPORTED_ONCE:
-        importlib.import_module(module)
+    _import_once()
+    if arguments.device == "cpu":
+        os.environ["CUDA_VISIBLE_DEVICES"] = ""
     arguments.state.parent.mkdir(parents=True, exist_ok=True)
     return run(Work(pieces, arguments.state), arguments.jobs, arguments.seconds, arguments.pin)
+
+
+def _import_once() -> None:
+    """Without starting CUDA, which no child could use then."""
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    os.environ |= {"CUDA_VISIBLE_DEVICES": "", "PYTORCH_NVML_BASED_CUDA_CHECK": "1"}
+    for module in _IMPORTED_ONCE:
+        importlib.import_module(module)
+    del os.environ["CUDA_VISIBLE_DEVICES"]
+    if visible is not None:
+        os.environ["CUDA_VISIBLE_DEVICES"] = visible
 
 
 if __name__ == "__main__":

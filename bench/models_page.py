@@ -9,14 +9,15 @@ from typing import Any
 
 Rows = dict[str, list[dict[str, Any]]]
 _KINDS = ("right", "wrong", "crashed", "torch")
+_DTYPES = ("f32", "bf16", "f16")
 _WAYS = {"jit": "torch.compile", "aot": "ahead of time"}
 _MOST_REASONS = 25
 
 
-def page(rows: Rows, names: list[str]) -> str:
+def page(rows: Rows, names: list[str], device: str = "cpu") -> str:
     rows = {name: rows[name] for name in names if name in rows}
     parts = [
-        _introduction(rows, names),
+        _introduction(rows, names, device),
         _totals(rows),
         _failures(rows),
         _reasons(rows),
@@ -26,32 +27,52 @@ def page(rows: Rows, names: list[str]) -> str:
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-_INTRODUCTION = """<!-- Written by `python -m bench.models --write docs/models.md`; do not edit. -->
-# Models
+_INTRODUCTION = """<!-- Written by `python -m bench.models{device} --write {page}`; do not edit. -->
+# {title}
 
 {models} models are in the registry (`tests/models/architectures.toml`, `tests/models/plain_*.py`): architectures of the
-transformers library with small configurations, and plain torch models, all with seeded random weights. {run} of them were run,
-each process on one thread, with other work on the machine:
+transformers library with small configurations, and plain torch models, all with seeded random weights. {run} of them were run{how}:
 
 {machines}
 
-`python -m bench.models --dtypes f32,bf16` runs what has no row in `build/models.jsonl` yet (`--jobs N --pin` on a large machine),
-`python -m bench.models NAME` one model again, and `--write` makes this page.
+`python -m bench.models{device} --dtypes {dtypes}` runs what has no row in `{state}` yet (`--jobs N --pin` on a large machine),
+`python -m bench.models{device} NAME` one model again, and `--write` makes this page.
 
 - **right**: all tensors of the result, also of caches, by the [accuracy rule](../tests/python/accuracy.py) against a run in f64
-  (a bf16 model that does not run in f64: in f32); integers, such as classes, codes and places, differ from that run in no more
+  (a bf16 or f16 model that does not run in f64: in f32); integers, such as classes, codes and places, differ from that run in no more
   elements than eager's. **wrong**: some are not. **crashed**: an error, or the end of the process. **torch**: eager, torch.compile or
   torch.export fails, or has the same wrong result, without Ingot too.
 - **whole**: everything runs in engines, without graph breaks. *jit* is torch.compile, *aot* what `ingot.dynamo.compile` makes of a
   program of torch.export (by `ingot.dynamo.trace` where torch.export needs the values of integers in buffers); a cell without a
   word says how many nodes engines run. Empty: not run. A model is whole when one of the two ways is: torch.export takes nothing
-  that branches on data, torch.compile breaks its graph there, and a user may choose.
-- Times are the processor's, of modules ahead of time, medians of turns with eager. The models are small: a call of eager is mostly
-  overhead. *Build* is what follows torch.export, by the clock."""
+  that branches on data, torch.compile breaks its graph there, and a user may choose.{times}"""
+
+_PAGES = {
+    "cpu": {
+        "device": "",
+        "page": "docs/models.md",
+        "title": "Models",
+        "how": ",\neach process on one thread, with other work on the machine",
+        "dtypes": "f32,bf16",
+        "state": "build/models.jsonl",
+        "times": "\n- Times are the processor's, of modules ahead of time, medians of turns with eager. The models are small: a call of "
+        "eager is mostly\n  overhead. *Build* is what follows torch.export, by the clock.",
+    },
+    "cuda": {
+        "device": " --device cuda",
+        "page": "docs/models-on-gpus.md",
+        "title": "Models on GPUs",
+        "how": " on a GPU,\nbeside eager there",
+        "dtypes": "f32,bf16,f16",
+        "state": "build/models_cuda.jsonl",
+        "times": "\n- *Build* is what follows torch.export, by the clock, on one thread beside other work. Times of calls are not\n"
+        "  measured: the models are small, and [gpu.md](gpu.md) has those of real ones.",
+    },
+}  # fmt: skip
 
 
-def _introduction(rows: Rows, names: list[str]) -> str:
-    return _INTRODUCTION.format(models=len(names), run=len(rows), machines=_machines(rows))
+def _introduction(rows: Rows, names: list[str], device: str) -> str:
+    return _INTRODUCTION.format(models=len(names), run=len(rows), machines=_machines(rows), **_PAGES[device])
 
 
 def _machines(rows: Rows) -> str:
@@ -78,14 +99,12 @@ def _totals(rows: Rows) -> str:
         "| | models | right | wrong | crashed | torch | whole |",
         "|---|---|---|---|---|---|---|",
     ]
-    for dtype in ("f32", "bf16"):
-        for way, title in _WAYS.items():
-            chosen = [row for row in _all(rows) if (row["way"], row["dtype"]) == (way, dtype)]
-            if chosen:
-                kinds = Counter(row["kind"] for row in chosen)
-                counts = " | ".join(str(kinds[kind]) for kind in _KINDS)
-                whole = sum(_is_whole(row) for row in chosen)
-                lines.append(f"| {title}, {dtype} | {len(chosen)} | {counts} | {whole} |")
+    for way, dtype in _columns(rows):
+        chosen = [row for row in _all(rows) if (row["way"], row["dtype"]) == (way, dtype)]
+        kinds = Counter(row["kind"] for row in chosen)
+        counts = " | ".join(str(kinds[kind]) for kind in _KINDS)
+        whole = sum(_is_whole(row) for row in chosen)
+        lines.append(f"| {_WAYS[way]}, {dtype} | {len(chosen)} | {counts} | {whole} |")
     lines += ["", _whole_in_one_way(rows)]
     timed = [row for row in _all(rows) if row.get("ingot_ms")]
     ratios = [row["eager_ms"] / row["ingot_ms"] for row in timed]
@@ -98,9 +117,16 @@ def _totals(rows: Rows) -> str:
     return "\n".join(lines)
 
 
+def _columns(rows: Rows) -> list[tuple[str, str]]:
+    """Ways and dtypes that were run."""
+    found = {(row["way"], row["dtype"]) for row in _all(rows)}
+    return [(way, dtype) for dtype in _DTYPES for way in _WAYS if (way, dtype) in found]
+
+
 def _whole_in_one_way(rows: Rows) -> str:
     """A user may choose the way."""
-    return " ".join(_whole_in(rows, dtype) for dtype in ("f32", "bf16"))
+    dtypes = dict.fromkeys(dtype for _, dtype in _columns(rows))
+    return " ".join(_whole_in(rows, dtype) for dtype in dtypes)
 
 
 def _whole_in(rows: Rows, dtype: str) -> str:
@@ -160,21 +186,30 @@ def _breaks(rows: Rows) -> str:
     return "\n".join(["## Graph breaks of torch.compile", "", *lines]) if lines else ""
 
 
+_FIGURES = ["breaks", "engines", "build s", "eager ms", "Ingot ms", "eager / Ingot"]
+
+
 def _table(rows: Rows, names: list[str]) -> str:
-    head = "| model | jit f32 | aot f32 | jit bf16 | aot bf16 | breaks | engines | build s | eager ms | Ingot ms | eager / Ingot |"
-    lines = ["## All models", "", head, "|---|---|---|---|---|---|---|---|---|---|---|"]
-    return "\n".join(lines + [_line(name, rows[name]) for name in names if name in rows])
+    """Without columns in which nothing is."""
+    columns = _columns(rows)
+    heads = ["model", *(f"{way} {dtype}" for way, dtype in columns), *_FIGURES]
+    lines = [_line(name, rows[name], columns) for name in names if name in rows]
+    kept = [place for place in range(len(heads)) if any(line[place] for line in lines)]
+    table = [heads, ["---"] * len(heads), *lines]
+    return "\n".join(
+        ["## All models", "", *("| " + " | ".join(line[k] for k in kept) + " |" for line in table)]
+    )
 
 
-def _line(name: str, rows: list[dict[str, Any]]) -> str:
+def _line(name: str, rows: list[dict[str, Any]], columns: list[tuple[str, str]]) -> list[str]:
     found = {(row["way"], row["dtype"]): row for row in rows}
-    cells = [_cell(found.get((way, dtype))) for dtype in ("f32", "bf16") for way in _WAYS]
+    cells = [_cell(found.get(column)) for column in columns]
     jit, aot = found.get(("jit", "f32")), found.get(("aot", "f32"), {})
     cells.append(str(len(jit["breaks"])) if jit and "breaks" in jit else "")
     cells.append(str((jit or aot).get("engines", "")))
-    times = [f"{aot[key]:.2f}" if aot.get("ingot_ms") else "" for key in ("build_s", "eager_ms", "ingot_ms")]
-    ratio = f"{aot['eager_ms'] / aot['ingot_ms']:.2f}" if aot.get("ingot_ms") else ""
-    return f"| {name} | " + " | ".join([*cells, *times, ratio]) + " |"
+    cells += [f"{aot[key]:.2f}" if aot.get(key) else "" for key in ("build_s", "eager_ms", "ingot_ms")]
+    cells.append(f"{aot['eager_ms'] / aot['ingot_ms']:.2f}" if aot.get("ingot_ms") else "")
+    return [name, *cells]
 
 
 def _cell(row: dict[str, Any] | None) -> str:

@@ -25,7 +25,7 @@ from ingot.pytrees import register_caches
 
 from models.architectures import Architecture
 
-DTYPES = {"f32": torch.float32, "bf16": torch.bfloat16}
+DTYPES = {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16}
 _CALLS = 2  # the second uses what the first compiled
 _ROUNDS = 7
 _BURST_S = 0.03
@@ -74,6 +74,10 @@ def tensors(result: Any) -> Iterator[torch.Tensor]:
         yield from tensors(vars(result))
 
 
+def _on_the_host(result: Any) -> list[torch.Tensor]:
+    return [each.cpu() for each in tensors(result)]
+
+
 @dataclass
 class Expected:
     """What calls with the same arguments must return."""
@@ -84,7 +88,7 @@ class Expected:
 
     def check(self, result: Any) -> None:
         """AssertionError that names the tensor if one is wrong."""
-        actual = list(tensors(result))
+        actual = _on_the_host(result)
         assert len(actual) == len(self.eager), f"{len(actual)} tensors, eager returns {len(self.eager)}"
         for number, (each, eager, exact) in enumerate(zip(actual, self.eager, self.exact, strict=True)):
             try:
@@ -104,13 +108,13 @@ def _check_one(actual: torch.Tensor, eager: torch.Tensor, exact: torch.Tensor) -
 
 def expected(case: Architecture) -> Expected:
     """By eager, and in f64 where the model runs in it; narrow models that do not, in f32."""
-    eager = list(tensors(copy.deepcopy(case.model)(**case.arguments())))
+    eager = _on_the_host(copy.deepcopy(case.model)(**case.arguments()))
     is_narrow = any(
         parameter.dtype in (torch.bfloat16, torch.float16) for parameter in case.model.parameters()
     )
     for dtype in (torch.float64, torch.float32) if is_narrow else (torch.float64,):
         try:
-            exact = list(tensors(_in_dtype(case.model, dtype)(**_converted(case.arguments(), dtype))))
+            exact = _on_the_host(_in_dtype(case.model, dtype)(**_converted(case.arguments(), dtype)))
             assert all(torch.equal(a.isfinite(), b.isfinite()) for a, b in zip(eager, exact, strict=True))
             return Expected(eager, exact, dtype is torch.float64)
         except Exception:
@@ -126,16 +130,27 @@ def _in_dtype(model: nn.Module, dtype: torch.dtype) -> nn.Module:
 
 
 def _converted(value: Any, dtype: torch.dtype) -> Any:
-    """Floating-point tensors in `dtype`, also inside of caches, which are changed."""
+    """Floating-point tensors in `dtype`."""
+    return _changed(value, lambda each: each.to(dtype) if each.is_floating_point() else each)
+
+
+def _changed(value: Any, change: Callable[[torch.Tensor], torch.Tensor]) -> Any:
+    """What `change` makes of each tensor, also inside of caches, which are written to."""
     if isinstance(value, torch.Tensor):
-        return value.to(dtype) if value.is_floating_point() else value
+        return change(value)
     if isinstance(value, dict):
-        return {key: _converted(each, dtype) for key, each in value.items()}
+        return {key: _changed(each, change) for key, each in value.items()}
     if isinstance(value, (list, tuple)):
-        return type(value)(_converted(each, dtype) for each in value)
+        return type(value)(_changed(each, change) for each in value)
     if type(value).__module__.startswith("transformers."):
-        vars(value).update(_converted(vars(value), dtype))
+        vars(value).update(_changed(vars(value), change))
     return value
+
+
+def on_device(case: Architecture, device: str) -> Architecture:
+    return Architecture(
+        case.model.to(device), lambda: _changed(case.arguments(), lambda each: each.to(device))
+    )
 
 
 def in_dtype(case: Architecture, dtype: str) -> Architecture:

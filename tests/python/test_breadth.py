@@ -94,9 +94,8 @@ def test_command_continues_and_writes_the_page(tmp_path: Path) -> None:
     assert "1/1 flow: aot f32 right" in done.stdout
     rows = read_rows(state)
     assert [row["kind"] for row in rows["flow"]] == ["right"]
-    left = without_rows(state, NAMES, ["jit", "aot"], ["f32"])
-    assert [piece.way for piece in left if piece.name == "flow"] == ["jit"]
-    assert len(left) == 2 * len(NAMES) - 1
+    wanted = [Piece(name, way, "f32") for name in ("bert", "flow") for way in ("jit", "aot")]
+    assert without_rows(state, wanted) == wanted[:3]
     Work([], state).crash(Piece("bert", "jit", "f32"), "SIGSEGV")
     main(["--state", str(state), "--write", str(page)])
     assert "| flow |" in page.read_text()
@@ -110,13 +109,23 @@ def test_what_time_did_not_suffice_for_is_left_to_the_next_run(tmp_path: Path) -
     command = [sys.executable, "-m", "bench.models", "--state", str(state), "flow", "--seconds"]
     assert subprocess.run([*command, "0"], cwd=ROOT, check=False).returncode == STOPPED
     assert read_rows(state) == {}
-    assert len(without_rows(state, ["flow"], ["jit", "aot"], ["f32"])) == 2
+    wanted = [Piece("flow", "jit", "f32"), Piece("flow", "aot", "f32")]
+    assert without_rows(state, wanted) == wanted
 
 
 def test_an_unknown_model_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["--state", str(tmp_path / "rows.jsonl"), "bertt"])
     assert "there is no model bertt" in capsys.readouterr().err
+
+
+def test_the_page_of_gpus_has_what_was_run_there() -> None:
+    row = {"name": "bert", "way": "aot", "dtype": "f16", "device": "cuda", "kind": "right", "message": "", "nodes": 7, "in_engines": 7,
+           "engines": 1, "breaks": [], "processor": "a GPU", "torch": "2.13", "transformers": "5", "date": "2026-11-30"}  # fmt: skip
+    text = models_page.page({"bert": [row]}, NAMES, "cuda")
+    assert "--device cuda --write docs/models-on-gpus.md" in text
+    assert "| ahead of time, f16 | 1 | 1 | 0 | 0 | 0 | 1 |" in text
+    assert "| model | aot f16 |\n| --- | --- |\n| bert | whole |" in text
 
 
 def test_the_page_has_a_row_per_model_that_was_run() -> None:
