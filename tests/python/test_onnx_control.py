@@ -135,14 +135,16 @@ def test_loops_that_count(count, condition):
         check(model, X, *[np.array(n)] * len(inputs), engine=engine, want=[y])
 
 
-def test_loops_that_end_by_a_condition():
+@pytest.mark.parametrize("count", ["-", "most"])
+def test_loops_that_end_by_a_condition(count):
+    """Without a limit: no trip count, or the largest one."""
     step = [
         node("Add", "s s", "next"),
         node("ReduceMax", "next", "most", keepdims=0),
         node("Less", "most limit", "go_on"),
     ]
-    model = small.model([loop(step, "s", "go_on next", "y", "- yes x")], {"x": [2, 3]}, ["y"],
-                        {"limit": np.float32(100), "yes": np.array(True)})  # fmt: skip
+    values = {"limit": np.float32(100), "yes": np.array(True), "most": np.array(2**63 - 1)}
+    model = small.model([loop(step, "s", "go_on next", "y", f"{count} yes x")], {"x": [2, 3]}, ["y"], values)
     engine = check(model, X)
     check(model, 50 * X, engine=engine)
     check(model, X / 64, engine=engine)

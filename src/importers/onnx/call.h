@@ -23,6 +23,7 @@ class Scope {
   virtual bool is_outermost() const = 0;  // whether that is the model's graph
   virtual Value* tensor(const std::string& name) = 0;
   virtual std::optional<Tensor> literal(const std::string& name) = 0;  // nullopt: not known in the build
+  virtual std::optional<Tensor> literal(Value* value) = 0;             // of this graph, likewise
   virtual std::optional<Sizes> sizes(const std::string& name) = 0;     // likewise
   virtual DType element_type(const Value* value) = 0;  // the model's: elements of four bits are bytes here
   virtual Tensor read(const TensorDef& tensor) = 0;    // of an attribute

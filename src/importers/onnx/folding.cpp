@@ -125,6 +125,7 @@ class NumberedScope final : public Scope {
     const auto found = numbered_.find(name);
     return found == numbered_.end() ? outer_.literal(name) : to_tensor(found->second);
   }
+  std::optional<Tensor> literal(Value*) override { return std::nullopt; }
   std::optional<Sizes> sizes(const std::string& name) override {
     const auto found = numbered_.find(name);
     return found == numbered_.end() ? outer_.sizes(name) : found->second;

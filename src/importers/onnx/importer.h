@@ -44,6 +44,7 @@ class GraphScope final : public Scope {
   bool is_outermost() const override { return &graph_ == &state_.result.graph; }
   Value* tensor(const std::string& name) override;
   std::optional<Tensor> literal(const std::string& name) override;
+  std::optional<Tensor> literal(Value* value) override { return state_.literals.find(value); }
   std::optional<Sizes> sizes(const std::string& name) override;
   DType element_type(const Value* value) override;
   Tensor read(const TensorDef& tensor) override { return state_.values.read(tensor); }

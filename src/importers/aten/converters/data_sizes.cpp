@@ -10,11 +10,12 @@
 
 #include "importers/aten/converters/answers.h"
 #include "importers/aten/converters/converters.h"
-#include "importers/aten/converters/terms.h"
+#include "importers/aten/converters/promotion.h"
 #include "ir/bound_symbol.h"
 #include "ops/assertion.h"
 #include "ops/axis.h"
 #include "ops/data_sizes.h"
+#include "ops/distinct.h"
 #include "ops/index.h"
 #include "ops/size_condition.h"
 #include "ops/sort.h"
@@ -41,11 +42,6 @@ core::Value* as_mask(Call& call, core::Value* x) {
   return x->type.dtype == DType::kBool
              ? x
              : emit(call, ops::not_equal, {x, scalar(call.graph(), 0, x->type.dtype)});
-}
-
-core::Value* count_of_true(Call& call, core::Value* mask) {
-  const Term flat(call, converted(call.graph(), flattened(call, mask), DType::kI64));
-  return flat.reduce(ops::sum, {0}).value();
 }
 
 // A list of indices: i64[count].
@@ -77,39 +73,9 @@ void masked_select(Call& call) {
   call.give(emit(call, ops::take, {x, positions_of_true(call, mask, recorded_size(call))}, ops::Axis{0}));
 }
 
-// The rows of [rows, columns] that differ from the ones before; the elements of a list.
-core::Value* differs_from(Call& call, core::Value* list, core::Value* before) {
-  core::Value* differs = emit(call, ops::not_equal, {list, before});
-  if (list->type.rank() == 1) return differs;
-  const Term found(call, converted(call.graph(), differs, DType::kI64));
-  return as_mask(call, found.reduce(ops::sum, {1}).value());
-}
-
-// The distinct neighbours in a list, or among rows, and for each of its elements which of them it is.
-struct Runs {
-  core::Value *values, *rank, *counts;
-};
-Runs runs_of(Call& call, core::Value* list, const Dim& recorded) {
-  const Dim size = list->type.shape[0];
-  core::Graph& graph = call.graph();
-  // Element 0 begins a run; it has no neighbour before it.
-  core::Value* position = counting(call, size);
-  core::Value* previous = emit(
-      call, ops::maximum,
-      {emit(call, ops::subtract, {position, scalar(graph, 1, DType::kI64)}), scalar(graph, 0, DType::kI64)});
-  core::Value* before = emit(call, ops::take, {list, previous}, ops::Axis{0});
-  core::Value* begins = emit(
-      call, ops::logical_or,
-      {differs_from(call, list, before), emit(call, ops::equal, {position, scalar(graph, 0, DType::kI64)})});
-  core::Value* starts = positions_of_true(call, begins, recorded);
-  const Term sums(call,
-                  emit(call, ops::cumulative_sum, {converted(graph, begins, DType::kI64)}, ops::Axis{0}));
-  // Where the next run starts: the list's end for the last.
-  core::Value* ends =
-      concatenated(call, {starts, reshaped(call, size_scalar(graph, size, DType::kI64), {1})}, 0);
-  ends = sliced(call, ends, 0, 1, ends->type.shape[0]);
-  return {emit(call, ops::take, {list, starts}, ops::Axis{0}), (sums - 1).value(),
-          emit(call, ops::subtract, {ends, starts})};
+ops::Runs runs_of(Call& call, core::Value* list, const Dim& recorded) {
+  core::Value* begins = ops::begins_of_runs(call.graph(), list);
+  return ops::runs_at(call.graph(), list, begins, positions_of_true(call, begins, recorded));
 }
 
 // Results that the caller did not ask for are empty: int64, though torch 2.11 records the dtype of `self` for
@@ -142,7 +108,7 @@ Slices slices_of(Call& call, core::Value* x) {
   slices.recorded = recorded_size(call, axis);
   return slices;
 }
-void give_slices(Call& call, const Slices& slices, const Runs& runs, core::Value* inverse) {
+void give_slices(Call& call, const Slices& slices, const ops::Runs& runs, core::Value* inverse) {
   Shape shape = slices.shape;
   shape[0] = runs.values->type.shape[0];
   call.give(0, transposed(call, reshaped(call, runs.values, shape), inverse_order(slices.order)));
@@ -157,19 +123,13 @@ void unique_consecutive(Call& call) {
   core::Value* x = call.tensor("self");
   if (call.has("dim")) {
     const Slices slices = slices_of(call, x);
-    const Runs runs = runs_of(call, slices.rows, slices.recorded);
+    const ops::Runs runs = runs_of(call, slices.rows, slices.recorded);
     return give_slices(call, slices, runs, runs.rank);
   }
-  const Runs runs = runs_of(call, flattened(call, x), recorded_size(call));
+  const ops::Runs runs = runs_of(call, flattened(call, x), recorded_size(call));
   call.give(0, runs.values);
   give_or_empty(call, 1, call.flag("return_inverse"), reshaped(call, runs.rank, x->type.shape));
   give_or_empty(call, 2, call.flag("return_counts"), runs.counts);
-}
-
-// For each element, which of the distinct ones it is. `positions`: of the sorted ones.
-core::Value* inverse_of(Call& call, core::Value* positions, const Runs& runs) {
-  core::Value* zeros = filled(call, positions->type.shape, 0, DType::kI64);
-  return emit(call, ops::scatter, {zeros, positions, runs.rank}, ops::Axis{0});
 }
 
 // Sorts, whatever `sorted` is: torch does, too.
@@ -177,35 +137,22 @@ void unique(Call& call) {
   core::Value* x = call.tensor("self");
   const bool counts = call.has("return_counts") && call.flag("return_counts");
   const core::Node* sorted = call.graph().add(ops::sort, {flattened(call, x)}, ops::Sort{0, false});
-  const Runs runs = runs_of(call, sorted->results[0], recorded_size(call));
+  const ops::Runs runs = runs_of(call, sorted->results[0], recorded_size(call));
   call.give(0, runs.values);
-  core::Value* inverse = inverse_of(call, sorted->results[1], runs);
+  core::Value* inverse = ops::ranks_before_sorting(call.graph(), sorted->results[1], runs.rank);
   give_or_empty(call, 1, call.flag("return_inverse"), reshaped(call, inverse, x->type.shape));
   give_or_empty(call, 2, counts, runs.counts);
 }
 
-// The positions of rows in lexicographic order: a stable sort by each column, the last one first.
-constexpr int64_t kMostColumns = 64;  // each is a sort of its own
-core::Value* sorted_rows(Call& call, core::Value* rows) {
-  const auto columns = rows->type.shape[1].constant();
-  if (!columns || *columns > kMostColumns)
-    call.refuse(
-        fmt::format("slices of more than {} elements, or of a number that is not known", kMostColumns));
-  core::Value* positions = counting(call, rows->type.shape[0]);
-  for (int64_t column = *columns - 1; column >= 0; --column) {
-    core::Value* keys = emit(call, ops::take, {selected(call, rows, 1, column), positions}, ops::Axis{0});
-    const core::Node* sorted = call.graph().add(ops::sort, {keys}, ops::Sort{0, false});
-    positions = emit(call, ops::take, {positions, sorted->results[1]}, ops::Axis{0});
-  }
-  return positions;
-}
-
 void unique_dim(Call& call) {
   const Slices slices = slices_of(call, call.tensor("self"));
-  core::Value* positions = sorted_rows(call, slices.rows);
+  if (!ops::can_sort_rows(slices.rows))
+    call.refuse(fmt::format("slices of more than {} elements, or of a number that is not known",
+                            ops::kMostSortedColumns));
+  core::Value* positions = ops::sorted_rows(call.graph(), slices.rows);
   core::Value* sorted = emit(call, ops::take, {slices.rows, positions}, ops::Axis{0});
-  const Runs runs = runs_of(call, sorted, slices.recorded);
-  give_slices(call, slices, runs, inverse_of(call, positions, runs));
+  const ops::Runs runs = runs_of(call, sorted, slices.recorded);
+  give_slices(call, slices, runs, ops::ranks_before_sorting(call.graph(), positions, runs.rank));
 }
 
 // A symbol for the first result, that the program has none for.
@@ -352,7 +299,8 @@ DataCount bind_count(Call& call, core::Value* count, const Dim& recorded, const 
 }
 
 core::Value* indices_of_true(Call& call, core::Value* mask, const Dim& recorded) {
-  const DataCount found = bind_count(call, count_of_true(call, mask), recorded, element_count(mask->type));
+  const DataCount found =
+      bind_count(call, ops::count_of_true(call.graph(), mask), recorded, element_count(mask->type));
   return emit(call, ops::nonzero, {mask, found.count}, ops::DataSize{found.size});
 }
 

@@ -6,10 +6,10 @@
 #include <fmt/core.h>
 
 #include "importers/onnx/converters/converters.h"
+#include "importers/onnx/found_sizes.h"
 #include "importers/onnx/nested_graph.h"
 #include "ir/control_flow.h"
 #include "ops/axis.h"
-#include "ops/data_sizes.h"
 
 namespace ingot::core::onnx {
 namespace {
@@ -133,17 +133,6 @@ Value* next(Graph& graph, Value* iteration) {
   return graph.call(ops::add, {iteration, size_scalar(graph, 1, DType::kI64)});
 }
 
-// A computed number of at most `most` as a size, which the run finds.
-Dim bound_size(Call& call, Value* number, const Dim& most) {
-  require(call.scope().is_outermost(), "an output whose rows a run counts, in the graph of a branch or loop");
-  Graph& graph = call.graph();
-  std::string name = "rows";
-  for (int i = 0; graph.symbols.contains(name); ++i) name = fmt::format("rows_{}", i);
-  graph.symbols[name] = {.range = {.min = 0}, .typical = {}, .upper_bound = most};
-  graph.call(ops::bind_size, {number}, ops::DataSize{Dim::symbol(name)});
-  return Dim::symbol(name);
-}
-
 // How often a Loop runs at most: a size, or a value of the run. Neither: it has a condition.
 struct TripCount {
   std::optional<Dim> known;
@@ -157,7 +146,7 @@ TripCount trip_count(Call& call, bool is_size) {
   Value* computed = as_scalar(graph, call.tensor(0), DType::kI64);
   if (!is_size) return {{}, computed};
   computed = graph.call(ops::maximum, {computed, size_scalar(graph, 0, DType::kI64)});
-  return {bound_size(call, computed, kMostRows), nullptr};
+  return {found_size(call, computed, kMostRows, "rows").size, nullptr};
 }
 
 bool has_room(const TripCount& count) {
@@ -214,7 +203,7 @@ void convert_loop(Call& call) {
   std::vector<Value*> given = loop.results(begin, go_on);
   const bool is_empty = count.known == Dim(0);
   if (is_counted || is_empty) {
-    const Dim rows = is_empty ? Dim(0) : bound_size(call, given.back(), *count.known);
+    const Dim rows = is_empty ? Dim(0) : found_size(call, given.back(), *count.known, "rows").size;
     for (size_t i = carried; i < def.outputs.size() - 1; ++i) given[i] = sliced(graph, given[i], 0, 0, rows);
   }
   give_results(call, given);
