@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 import torch
 from torch.fx import GraphModule, Node
 
-from ingot import _core, carried_sizes, devices, one_program, ranks, refusals
+from ingot import _core, assertions, carried_sizes, devices, one_program, ranks, refusals
 from ingot.capture import Capture, Input, Output, target_name
 from ingot.conditions import Conditions
 from ingot.errors import InternalError, UnsupportedError
@@ -245,6 +245,7 @@ def _in_parts(
     builder: PartBuilder,
 ) -> Compiled:
     """`capture`: of the whole module."""
+    assertions.explain(module)
     lift_numbers(module)
     graph, calls = split(module, partition(module, set(refused), builder.settings))
     placeholders = [node for node in graph.graph.nodes if node.op == "placeholder"]

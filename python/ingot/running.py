@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch.fx import GraphModule
 
-from ingot import _core
+from ingot import _core, assertions
 from ingot.capture import Input, Output
 from ingot.errors import UserError
 from ingot.kinds import InputRole, OutputRole
@@ -121,7 +121,12 @@ class WriteBack:
 
     def __call__(self, arguments: list) -> list:
         self._refuse_shared_updates(arguments)
-        result = self.module(*arguments)
+        try:
+            result = self.module(*arguments)
+        except RuntimeError as error:
+            if (explained := assertions.raised(error)) is None:
+                raise
+            raise explained from error
         results = list(result) if isinstance(result, (tuple, list)) else [result]
         for k, position in self.writes:
             arguments[position].copy_(results[k])

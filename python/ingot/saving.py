@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from ingot import _core, compat, run_op
+from ingot import _core, assertions, compat, run_op
 from ingot.engine import MEMORY, Engine, choice, running_of
 from ingot.errors import UnsupportedError, UserError, kind_of, quoted
 from ingot.file_kinds import FileKind, file_kind
@@ -284,7 +284,9 @@ def _as_program(module: CompiledModule, carrier: _Carrier) -> torch.export.Expor
     args, kwargs = _examples(module.program)
     shapes = dict(zip(carrier.names, _dynamic_shapes(module.program, args, kwargs), strict=True))
     with compat.tracing():
-        return torch.export.export(carrier, args, kwargs, dynamic_shapes=shapes)
+        program = torch.export.export(carrier, args, kwargs, dynamic_shapes=shapes)
+    assertions.explain(program.graph_module)
+    return program
 
 
 def _record(module: CompiledModule, carrier: _Carrier) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from typing import Any
 import ingot
 import torch
 from ingot.dynamo import functional
+from ingot.fronts import FRONTS
 from ingot.torch_backend import backend
 from program_noise import Noise
 from random_programs import Program
@@ -163,6 +164,7 @@ def by_trace(program: Program, module: nn.Module, **options: Any) -> Callable[..
             return compiled(*given)
         except (ingot.UserError, RuntimeError) as error:  # of TorchScript, if the model was saved
             _excuse_strides(error, given)
+            _excuse_export(error, traced, program, given)
             raise
 
     return run
@@ -177,6 +179,13 @@ def traced_by_torch(program: Program, module: nn.Module) -> Any:
             return torch.jit.trace(module, tuple(program.inputs(0)), check_trace=False, strict=False)
     except Exception as error:
         raise UnsupportedProgramError(f"torch.jit.trace: {type(error).__name__}") from error
+
+
+def _excuse_export(error: Exception, traced: Any, program: Program, given: Sequence[torch.Tensor]) -> None:
+    """Ingot exports traces, which decides what sizes from data equal: torch alone then rejects the others, too."""
+    is_of_sizes = any(code in str(error) for code in ("INGOT-U312", "INGOT-U313"))
+    if is_of_sizes and not _runs(ingot.dynamo.trace(FRONTS["ts"](traced), program.inputs(0)), given, {}):
+        raise UnsupportedProgramError("torch.export: the trace is not for all sizes from data") from error
 
 
 _OTHER_SIZES = ("INGOT-U303", "INGOT-U304", "INGOT-U305", "INGOT-U312")
