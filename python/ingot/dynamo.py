@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 from torch.export import ExportedProgram
-from torch.export.graph_signature import InputKind, OutputKind, TensorArgument
+from torch.export.graph_signature import InputKind, OutputKind
 from torch.fx import GraphModule
 
 from ingot import compat, composites, one_program
@@ -19,9 +19,10 @@ from ingot.effects import without_tokens
 from ingot.engine import Engine
 from ingot.errors import UnsupportedError, UserError, kind_of, require
 from ingot.fastest import compile_graph
-from ingot.fitting import given_inputs
+from ingot.fitting import check_fits, given_inputs
 from ingot.guards import guard_texts
-from ingot.inputs import profiles
+from ingot.inputs import Input as InputSizes
+from ingot.inputs import matched
 from ingot.kinds import InputRole, OutputRole
 from ingot.module import CompiledModule
 from ingot.peer_names import missing
@@ -85,8 +86,9 @@ def _compile_program(
             positional, keywords = one_program.agree_on_ranges(exported_program, positional, keywords)
         names = [str(name) for name in exported_program.graph_signature.user_inputs]
         in_spec = exported_program.call_spec.in_spec
-        arguments, tensors = argument_names(exported_program), tensor_inputs(exported_program)
-        settings.add_profiles(profiles(in_spec, arguments, names, tensors, positional, keywords))
+        given = matched(in_spec, argument_names(exported_program), names, positional, keywords)
+        check_fits(exported_program, given)
+        settings.add_profiles([value.profile(name) for name, value in given if isinstance(value, InputSizes)])
         warn_of_training(exported_program)
         program, graph = importable(exported_program)
         return _compile(program, graph, settings, None if program is exported_program else exported_program)
@@ -239,9 +241,3 @@ def _weight(program: ExportedProgram, spec: Any, kind: InputRole) -> torch.Tenso
     if not isinstance(value, torch.Tensor):
         raise UserError(f"the program has no value for {spec.target}", code="INGOT-U009")
     return value.detach()
-
-
-def tensor_inputs(program: ExportedProgram) -> set[str]:
-    """The flat user inputs that are tensors."""
-    users = [spec.arg for spec in program.graph_signature.input_specs if spec.kind is InputKind.USER_INPUT]
-    return {arg.name for arg in users if isinstance(arg, TensorArgument)}

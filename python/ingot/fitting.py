@@ -8,11 +8,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
+from torch.export import ExportedProgram
 from torch.utils import _pytree
 
 from ingot.calling import counted
 from ingot.errors import UserError, kind_of
-from ingot.inputs import Input
+from ingot.inputs import Input, range_of_size
 
 _HOW_TO_PASS = "pass a list with a tensor or an ingot.Input(shape) for each argument of the model's forward"
 _TENSOR_ANNOTATIONS = (torch.Tensor, "torch.Tensor", "Tensor")
@@ -86,3 +87,42 @@ def no_tensor(name: str, value: Any) -> UserError:
         code="INGOT-U006",
         advice=_HOW_TO_PASS,
     )
+
+
+def check_fits(program: ExportedProgram, given: Sequence[tuple[str, Any]]) -> None:
+    """UserError for what a call of the program could not take for one of its tensors. The compiler checks the sizes of Inputs."""
+    recorded = {node.name: node.meta.get("val") for node in program.graph.nodes if node.op == "placeholder"}
+    for name, value in given:
+        example = recorded.get(name)
+        if not isinstance(example, torch.Tensor):
+            continue
+        if not isinstance(value, (Input, torch.Tensor, type(None))):
+            raise UserError(
+                f"the program's input {name} is a tensor, but {value!r} is not",
+                code="INGOT-U006",
+                advice="pass a tensor or an ingot.Input(shape), or leave it out",
+            )
+        if isinstance(value, torch.Tensor) and (problem := _misfit_of(program, value, example)):
+            raise UserError(
+                f"a tensor does not fit the program's input {name}: {problem}",
+                code="INGOT-U011",
+                advice="pass a tensor that calls could have, or export the model with what they will have "
+                "(torch.export wants dynamic dims, with an example size of 2 or more)",
+            )
+
+
+def _misfit_of(program: ExportedProgram, value: torch.Tensor, example: torch.Tensor) -> str:
+    """Empty if it fits."""
+    if value.dtype != example.dtype:
+        return f"it is {value.dtype}, and the program was exported for {example.dtype}"
+    if value.dim() != example.dim():
+        return f"it has {value.dim()} dims, and the program was exported for {example.dim()}"
+    for axis, (size, expected) in enumerate(zip(value.shape, example.shape, strict=True)):
+        if isinstance(expected, int):
+            wanted, fits = str(expected), size == expected
+        else:
+            low, high = range_of_size(program, expected) or (0, size)
+            wanted, fits = f"{low}..{high}", size <= high and (size >= low or low == 1)
+        if not fits:
+            return f"its dim {axis} is {size}, and the program was exported for {wanted}"
+    return ""

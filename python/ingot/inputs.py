@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -233,11 +233,14 @@ def narrowed(
     for position, (leaf, name) in enumerate(zip(leaves, names, strict=True)):
         example = nodes[name].meta.get("val") if name in nodes else None
         if isinstance(leaf, Input) and isinstance(example, torch.Tensor):
-            leaves[position] = leaf.narrowed([(range_of or _range)(program, size) for size in example.shape])
+            leaves[position] = leaf.narrowed(
+                [(range_of or range_of_size)(program, size) for size in example.shape]
+            )
     return _pytree.tree_unflatten(leaves, spec)
 
 
-def _range(program: torch.export.ExportedProgram, size: int | torch.SymInt) -> tuple[int, int] | None:
+def range_of_size(program: torch.export.ExportedProgram, size: int | torch.SymInt) -> tuple[int, int] | None:
+    """Of a dynamic dim, as far as the export determined it."""
     if isinstance(size, int):
         return None
     known = program.range_constraints.get(size.node.expr)
@@ -248,18 +251,16 @@ def _range(program: torch.export.ExportedProgram, size: int | torch.SymInt) -> t
     return (low if low > 2 else 1), high  # torch traces with 2 or more; empty tensors may take other branches
 
 
-def profiles(
+def matched(
     spec: Any,
     arguments: Sequence[str],
     names: Sequence[str],
-    tensors: Collection[str],
     positional: Sequence[Any],
     keywords: Mapping[str, Any],
-) -> list[str]:
-    """Values of the compiler's `shapes` option for the Inputs among these arguments.
+) -> list[tuple[str, Any]]:
+    """The flat inputs of a program that these arguments are for, by name.
 
-    spec: the tree of a program's (args, kwargs); arguments: their names, as far as they are known; names: of the flat inputs,
-    `tensors` of those that are tensors.
+    spec: the tree of a program's (args, kwargs); arguments: their names, as far as they are known; names: of the flat inputs.
     Trailing arguments may be left out.
     """
     by_position, by_keyword = spec.children()
@@ -277,23 +278,14 @@ def profiles(
             code="INGOT-U300",
             advice=f"its inputs are {', '.join(names)}",
         )
-    texts, first = [], 0
+    found: list[tuple[str, Any]] = []
+    first = 0
     for key, slot in slots.items():
         leaves = _pytree.tree_leaves(given[key]) if key in given else []
         if leaves and len(leaves) != slot.num_leaves:
             raise UserError(
                 f"argument {key}: expected {slot.num_leaves} leaves, got {len(leaves)}", code="INGOT-U300"
             )
-        flat = names[first : first + slot.num_leaves]
-        for name, value in zip(flat, leaves, strict=False):
-            if name in tensors and not isinstance(value, (Input, torch.Tensor, type(None))):
-                raise UserError(
-                    f"the program's input {name} is a tensor, but {value!r} is not",
-                    code="INGOT-U006",
-                    advice="pass a tensor or an ingot.Input(shape), or leave it out",
-                )
-        texts += [
-            value.profile(name) for name, value in zip(flat, leaves, strict=False) if isinstance(value, Input)
-        ]
+        found += zip(names[first : first + slot.num_leaves], leaves, strict=False)
         first += slot.num_leaves
-    return texts
+    return found

@@ -198,3 +198,44 @@ def test_errors_show_names_of_files_with_any_bytes(tmp_path: Path) -> None:
         with pytest.raises(ingot.UserError, match="INGOT-U120") as raised:
             call(path)
         str(raised.value).encode()
+
+
+class _Product(torch.nn.Module):
+    def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        return x @ y
+
+
+_FITTING = torch.ones(4, 3), torch.ones(3, 5)
+_ROWS = {"x": {0: torch.export.Dim("rows", min=4, max=8)}, "y": None}
+_UNFIT = {
+    "size": (1, torch.ones(3, 6), r"input y: its dim 1 is 6, and the program was exported for 5"),
+    "size of one": (1, torch.ones(1, 5), r"input y: its dim 0 is 1, and"),
+    "empty": (1, torch.ones(3, 0), r"input y: its dim 1 is 0, and"),
+    "above": (0, torch.ones(9, 3), r"input x: its dim 0 is 9, and the program was exported for 4(..8)?"),
+    "below": (0, torch.ones(3, 3), r"input x: its dim 0 is 3, and the program was exported for 4(..8)?"),
+    "rank": (0, torch.ones(3), r"input x: it has 1 dims, and the program was exported for 2"),
+    "dtype": (0, torch.ones(4, 3).double(), r"input x: it is torch.float64, and"),
+}
+
+
+@pytest.mark.parametrize("shapes", [None, _ROWS], ids=["static", "dynamic"])
+@pytest.mark.parametrize("name", _UNFIT)
+def test_tensors_that_calls_of_the_program_could_not_have(name: str, shapes: Any) -> None:
+    """At once, by position and by name; those of any call are taken."""
+    program = torch.export.export(_Product(), _FITTING, dynamic_shapes=shapes)
+    position, tensor, message = _UNFIT[name]
+    inputs = list(_FITTING)
+    inputs[position] = tensor
+    keywords = {"xy"[position]: tensor}
+    for call in (
+        lambda: ingot.dynamo.compile(program, inputs),
+        lambda: ingot.compile(program, inputs=inputs),
+        lambda: ingot.dynamo.build(program, inputs=inputs),
+        lambda: ingot.dynamo.compile(program, kwarg_inputs=keywords),
+    ):
+        with pytest.raises(ingot.UserError, match=message) as raised:
+            call()
+        assert raised.value.code == "INGOT-U011"
+    fitting = (torch.ones(6, 3) if shapes else torch.ones(4, 3), torch.zeros(3, 5))
+    compiled = ingot.dynamo.compile(program, fitting)
+    assert torch.equal(compiled(*_FITTING), _FITTING[0] @ _FITTING[1])
