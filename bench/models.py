@@ -157,12 +157,12 @@ def main(words: list[str] | None = None) -> None:
     arguments = parser.parse_args(words)
     device = arguments.device
     arguments.state = arguments.state or ROOT / f"build/models{'' if device == 'cpu' else f'_{device}'}.jsonl"
-    from models.breadth import NAMES
+    from models.breadth import CAUSES, NAMES
 
     if arguments.write:
         from bench.models_page import page
 
-        arguments.write.write_text(page(read_rows(arguments.state), NAMES, device))
+        arguments.write.write_text(page(read_rows(arguments.state), NAMES, CAUSES, device))
         return
     if unknown := set(arguments.models) - set(NAMES):
         parser.error(f"there is no model {', '.join(sorted(unknown))}; there are {', '.join(NAMES)}")

@@ -14,11 +14,13 @@ _WAYS = {"jit": "torch.compile", "aot": "ahead of time"}
 _MOST_REASONS = 25
 
 
-def page(rows: Rows, names: list[str], device: str = "cpu") -> str:
+def page(rows: Rows, names: list[str], causes: dict[str, str], device: str = "cpu") -> str:
+    """causes: why a model is not whole in either way, where that is known."""
     rows = {name: rows[name] for name in names if name in rows}
     parts = [
         _introduction(rows, names, device),
         _totals(rows),
+        _causes(rows, causes),
         _failures(rows),
         _reasons(rows),
         _breaks(rows),
@@ -142,6 +144,15 @@ def _whole_in(rows: Rows, dtype: str) -> str:
     if torch:
         text += f" Torch runs none of {', '.join(torch)} in either way."
     return f"{text} The others are {', '.join(others)}." if others else text
+
+
+def _causes(rows: Rows, causes: dict[str, str]) -> str:
+    lines = [
+        f"- {name}: {causes[name]}."
+        for name, each in rows.items()
+        if causes.get(name) and not any(map(_is_whole, each))
+    ]
+    return "\n".join(["Why torch captures these in no way as a whole:", "", *lines]) if lines else ""
 
 
 def _failures(rows: Rows) -> str:

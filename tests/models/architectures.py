@@ -43,6 +43,7 @@ def table() -> dict[str, dict[str, Any]]:
         rows[name] = {
             "class": row["class"],
             "prompt": row.get("prompt", 0),
+            "cause": row.get("cause", ""),
             "config": _merged("config", family, row),
             "inputs": _merged("inputs", family, row),
         }

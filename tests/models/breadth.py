@@ -10,6 +10,7 @@ from models.architectures import Architecture
 
 PLAIN = plain_vision.MODELS | plain_sequence.MODELS
 NAMES = [*architectures.table(), *PLAIN]
+CAUSES = {name: row["cause"] for name, row in architectures.table().items() if row["cause"]}
 
 
 def build(name: str) -> Architecture:

@@ -12,7 +12,7 @@ import pytest
 import torch
 import transformers
 from child_processes import STOPPED
-from models.breadth import NAMES, build
+from models.breadth import CAUSES, NAMES, build
 from models.outcomes import Expected, ahead_of_time, expected, just_in_time, tensors
 
 from bench import models_page
@@ -122,7 +122,7 @@ def test_an_unknown_model_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixt
 def test_the_page_of_gpus_has_what_was_run_there() -> None:
     row = {"name": "bert", "way": "aot", "dtype": "f16", "device": "cuda", "kind": "right", "message": "", "nodes": 7, "in_engines": 7,
            "engines": 1, "breaks": [], "processor": "a GPU", "torch": "2.13", "transformers": "5", "date": "2026-11-30"}  # fmt: skip
-    text = models_page.page({"bert": [row]}, NAMES, "cuda")
+    text = models_page.page({"bert": [row]}, NAMES, CAUSES, "cuda")
     assert "--device cuda --write docs/models-on-gpus.md" in text
     assert "| ahead of time, f16 | 1 | 1 | 0 | 0 | 0 | 1 |" in text
     assert "| model | aot f16 |\n| --- | --- |\n| bert | whole |" in text
@@ -133,4 +133,5 @@ def test_the_page_has_a_row_per_model_that_was_run() -> None:
     table = text[text.index("## All models") :].splitlines()[4:]
     assert {line.split("|")[1].strip() for line in table if line} <= set(NAMES)
     assert f"{len(NAMES)} models are in the registry" in text
-    assert models_page.page({}, NAMES).startswith("<!--")
+    assert all(f"- {name}: {cause}." in text for name, cause in CAUSES.items())
+    assert models_page.page({}, NAMES, CAUSES).startswith("<!--")
