@@ -120,7 +120,8 @@ def _run_fake(inputs: list[torch.Tensor], engine: torch.Tensor, meta: str) -> li
             )
     of_any_sign = [dim for dim, (low, _) in found.items() if low < 0]
     for dim in dict.fromkeys(dim for _, dims in known["outputs"] for dim in dims):
-        if any(re.search(rf"\b{re.escape(symbol)}\b", dim) for symbol in of_any_sign):
+        # An expression is of any sign as far as its range says, such as `s0 - min(s0, 1)`.
+        if any(dim == each or re.search(rf"\b{re.escape(each)}\b", dim) for each in of_any_sign):
             sizes[dim] = torch.library.get_ctx().new_dynamic_size()  # torch makes no number of any sign here
     outputs = []
     for dtype, dims in known["outputs"]:

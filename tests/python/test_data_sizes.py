@@ -122,6 +122,22 @@ _FUNCTIONS: dict[str, _Function] = {
     "written": lambda x: x.masked_scatter(x > 0, x[x > 0] * 2),
     "constants": lambda x: x[torch.tensor([True, False, True, True, False, True])],
     "several": lambda x: (x[x > 0], torch.nonzero(x), x.sum()),
+    # Slices of what may have fewer elements, or none.
+    "from_second": lambda x: x[x > 0][1:] * 2,
+    "last_two": lambda x: x[x > 0][-2:].sum(),
+    "without_ends": lambda x: x[x[:, 0] > 0][1:-1].relu(),
+    "every_other": lambda x: x[x > 0][1::2] * 2,
+    "every_third_of_some": lambda x: x[x > 0][2:9:3].exp(),
+    "slice_of_a_slice": lambda x: x[x > 0][3:][1:] + 1,
+    "differences": lambda x: (lambda found: found[1:] - found[:-1])(x[x > 0]),
+    "written_slice": lambda x: (lambda found: found.slice_scatter(found[1:] * 3, start=1))(x[x > 0]),
+    # Ends that follow from data: of either sign, and outside.
+    "to_a_count": lambda x: x.flatten()[: (x > 0).sum().item()] * 2,
+    "to_a_value": lambda x: x.flatten()[: x[0, 0].long().item()].sin(),
+    "columns_to_a_value": lambda x: x[:, : x[0, 1].long().item()].sum(1),
+    "part_to_a_value": lambda x: x.flatten()[4 : x[0, 0].long().item()] + 1,
+    "to_a_sum": lambda x: x.flatten()[: x[0, 0].long().item() + x[1, 1].long().item()] * 2,
+    "found_to_a_count": lambda x: x[x > 0][: (x < 0).sum().item()] * 2,
 }  # fmt: skip
 
 

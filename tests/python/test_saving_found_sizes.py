@@ -67,6 +67,10 @@ _FUNCTIONS: dict[str, _Function] = {
     "only in a product": lambda x, n: (x[x > 0].reshape(-1, 1) * x.new_ones(1, 3)).reshape(-1),
     "in a sum and bare": lambda x, n: (torch.cat([x[x > 0], x[x < 0][:2]]), x[x > 0] * 2),
     "counts": lambda x, n: [each * 2 for each in torch.unique(n, return_inverse=True, return_counts=True)],
+    "from second": lambda x, n: (x[x > 0] * 2)[1:],
+    "last two": lambda x, n: (x[x > 0] * 2)[-2:] + 1,
+    "differences": lambda x, n: (lambda found: found[1:] - found[:-1])(x[x > 0]),
+    "to a number": lambda x, n: x.flatten()[: n.max().item()] * 2,
     "clipped": lambda x, n: (x[x > 0] * 2)[:3],
     "an unused part": lambda x, n: (torch.bincount(n, minlength=3) * 2).relu() - 1,
 }

@@ -86,6 +86,19 @@ Dim Call::dim(std::string_view name) {
   return *size;
 }
 
+std::optional<std::vector<Dim>> Call::sizes_at(size_t position) {
+  if (position >= node_.arguments.size()) return std::nullopt;
+  const auto* list = std::get_if<ArgumentList>(&node_.arguments[position].argument.value);
+  if (list == nullptr) return std::nullopt;
+  std::vector<Dim> sizes;
+  for (const Argument& item : *list) {
+    const std::optional<Dim> size = dim_of(item);
+    if (!size) return std::nullopt;
+    sizes.push_back(*size);
+  }
+  return sizes;
+}
+
 std::vector<Dim> Call::dims(std::string_view name) {
   const auto* list = std::get_if<ArgumentList>(&get(name).value);
   if (list == nullptr) return {dim(name)};

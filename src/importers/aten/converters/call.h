@@ -71,6 +71,7 @@ class Call {
   bool is_floating_number(std::string_view name) const;
   // Operands of Python's operators, which have no names; nullopt if the value is not known.
   std::optional<Dim> size_at(size_t position);
+  std::optional<std::vector<Dim>> sizes_at(size_t position);  // of a list
   std::optional<double> number_at(size_t position);
   core::Value* real_of_sizes_at(size_t position);  // f64 without dims; null if it is something else
   bool flag(std::string_view name);

@@ -24,20 +24,6 @@
 namespace ingot::core::aten {
 namespace {
 
-bool is_known(const core::Graph& graph, const std::string& symbol) {
-  const auto has = [&](const core::Value* value) {
-    return std::ranges::any_of(value->type.shape, [&](const Dim& dim) {
-      const auto linear = linear_dim(dim);
-      return linear && linear->symbol == symbol;
-    });
-  };
-  if (std::ranges::any_of(graph.inputs(), has)) return true;
-  return std::ranges::any_of(graph.nodes(), [&](const auto& node) {
-    const bool is_source = node->op->traits.has(Trait::kSource);
-    return bound_symbol(*node) == symbol || (is_source && std::ranges::any_of(node->results, has));
-  });
-}
-
 core::Value* as_mask(Call& call, core::Value* x) {
   return x->type.dtype == DType::kBool
              ? x
@@ -155,13 +141,6 @@ void unique_dim(Call& call) {
   give_slices(call, slices, runs, ops::ranks_before_sorting(call.graph(), positions, runs.rank));
 }
 
-// A symbol for the first result, that the program has none for.
-Dim own_symbol(Call& call) {
-  std::string name = "n" + std::to_string(*call.node().outputs[0]);
-  while (call.graph().symbols.contains(name)) name += '_';
-  return Dim::symbol(name);
-}
-
 void bool_item(Call& call, core::Value* x) {
   call.require(element_count(x->type) == Dim(1), "a number from a tensor of several elements");
   give_computed_answer(call, reshaped(call, x, {}));
@@ -248,6 +227,26 @@ constexpr Converter kDataSizesConverters[] = {
 };
 
 }  // namespace
+
+bool is_known(const core::Graph& graph, const std::string& symbol) {
+  const auto has = [&](const core::Value* value) {
+    return std::ranges::any_of(value->type.shape, [&](const Dim& dim) {
+      const auto linear = linear_dim(dim);
+      return linear && linear->symbol == symbol;
+    });
+  };
+  if (std::ranges::any_of(graph.inputs(), has)) return true;
+  return std::ranges::any_of(graph.nodes(), [&](const auto& node) {
+    const bool is_source = node->op->traits.has(Trait::kSource);
+    return bound_symbol(*node) == symbol || (is_source && std::ranges::any_of(node->results, has));
+  });
+}
+
+Dim own_symbol(Call& call) {
+  std::string name = "n" + std::to_string(*call.node().outputs[0]);
+  while (call.graph().symbols.contains(name)) name += '_';
+  return Dim::symbol(name);
+}
 
 const Dim& recorded_size(Call& call, size_t axis) {
   const std::vector<Dim>& shape = call.result_meta(0).shape;

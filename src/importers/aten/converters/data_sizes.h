@@ -17,6 +17,12 @@ struct DataCount {
 // Where nothing else limits a size: more do not fit in memory.
 inline constexpr int64_t kMostFound = int64_t{1} << 40;
 
+// Whether inputs or earlier nodes give the symbol its value.
+bool is_known(const core::Graph& graph, const std::string& symbol);
+
+// A symbol for the first result, that the program has none for.
+Dim own_symbol(Call& call);
+
 core::Value* flattened(Call& call, core::Value* x);
 
 // The size of a dim of the first result, as the front end recorded it.

@@ -101,6 +101,14 @@ void symbol_arithmetic(Call& call) {
   give_integer(call, kOfSizes(*a, *b));
 }
 
+void sum_of(Call& call) {
+  const auto sizes = call.sizes_at(0);
+  if (!sizes) return;
+  Dim total = 0;
+  for (const Dim& size : *sizes) total = total + size;
+  give_integer(call, total);
+}
+
 double power(double a, double b) { return std::pow(a, b); }
 
 // A float that has to be below 2^63: what it is computed from decides whether the integer fits.
@@ -276,6 +284,7 @@ constexpr Converter kNumberConverters[] = {
     {"torch.sym_max", symbol_arithmetic<maximum, larger, ops::maximum>},
     {"torch.sym_min", symbol_arithmetic<minimum, lesser, ops::minimum>},
     {"torch.sym_not", opposite},
+    {"torch.sym_sum", sum_of},
 };
 
 }  // namespace

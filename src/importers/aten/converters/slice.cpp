@@ -4,7 +4,9 @@
 
 #include "importers/aten/converters/building.h"
 #include "importers/aten/converters/converters.h"
+#include "importers/aten/converters/data_sizes.h"
 #include "importers/aten/converters/parts.h"
+#include "importers/aten/converters/terms.h"
 #include "ops/size_condition.h"
 #include "ops/view.h"
 
@@ -56,7 +58,9 @@ Bound bound(Call& call, std::string_view name, const Dim& none, const Dim& size)
   if (given == Dim(kLargest)) return {size, size};
   const SymbolTable& symbols = call.graph().symbols;
   const Dim inside = smaller(given, size, symbols);
-  return {given, provably_not_negative(inside, symbols) ? inside : maximum(inside, 0)};
+  if (provably_not_negative(inside, symbols)) return {given, inside};
+  const auto from_end = (size - given).constant();  // `x[1:]` and `x[:-1]` have lengths of one form
+  return {given, from_end && *from_end >= 0 ? size - minimum(size, *from_end) : maximum(inside, 0)};
 }
 
 // Whether the bounds were inside the dim during the trace: then the length is the distance of the bounds as
@@ -76,14 +80,48 @@ ops::Slice slice_bounds(Call& call, const core::Value* x, const TensorMeta& trac
   const bool is_known = size.is_constant() && start.given.is_constant() && end.given.is_constant();
   if (!is_known && axis < traced.shape.size() && is_traced_inside(start, end, step, traced.shape[axis]))
     return {static_cast<int64_t>(axis), start.given, end.given, step};
-  if (provably_not_negative(end.inside - start.inside, call.graph().symbols))
+  if (start.inside == Dim(0) || provably_not_negative(end.inside - start.inside, call.graph().symbols))
     return {static_cast<int64_t>(axis), start.inside, end.inside, step};
-  if (!start.inside.is_constant() || !end.inside.is_constant())
-    call.refuse("a slice that may be empty, depending on sizes");
-  return {static_cast<int64_t>(axis), start.inside, start.inside, step};
+  // Empty where it would end before its start.
+  return {static_cast<int64_t>(axis), minimum(start.inside, end.inside), end.inside, step};
+}
+// A bound as a run finds it: of a number from data, which may count from the end.
+core::Value* found_bound(Call& call, std::string_view name, const Dim& none, const Dim& size) {
+  core::Graph& graph = call.graph();
+  const Dim given = call.has(name) ? call.dim(name) : none;
+  if (given == Dim(kLargest)) return size_scalar(graph, size, DType::kI64);
+  const Term bound(call, size_scalar(graph, given, DType::kI64)),
+      extent(call, size_scalar(graph, size, DType::kI64));
+  const Term from_start = (bound < 0).choose(bound + extent, bound);
+  return from_start.apply(ops::minimum, extent).apply(ops::maximum, 0).value();
+}
+// A slice whose length torch recorded as a size of its own, since its bounds follow from data.
+void give_found_slice(Call& call, core::Value* x, size_t axis, const Dim& recorded) {
+  call.require(call.integer("step") == 1, "a step, and bounds that follow from data");
+  const Dim& size = extent(call, x, axis);
+  const Term start(call, found_bound(call, "start", 0, size)),
+      end(call, found_bound(call, "end", size, size));
+  const Dim length = bind_count(call, (end - start).apply(ops::maximum, 0).value(), recorded, size).size;
+  const bool is_from_start = !call.has("start") || call.dim("start") == Dim(0);
+  const Dim first = is_from_start ? Dim(0) : bind_count(call, start.value(), own_symbol(call), size).size;
+  call.give(sliced(call, x, axis, first, first + length));
+}
+// Whether a length is a symbol that says nothing of the bounds.
+bool is_found(Call& call, const Dim& length, const Dim& size) {
+  if (!length.is_symbol() || is_known(call.graph(), length.symbol_name())) return false;
+  const auto has = [&](const Dim& dim) {
+    const std::vector<std::string> symbols = dim.symbols();
+    return std::ranges::find(symbols, length.symbol_name()) != symbols.end();
+  };
+  const auto bound_has = [&](std::string_view name) { return call.has(name) && has(call.dim(name)); };
+  return !has(size) && !bound_has("start") && !bound_has("end");
 }
 void slice(Call& call) {
   core::Value* x = call.tensor("self");
+  const size_t axis = call.axis("dim", x->type.rank());
+  const std::vector<Dim>& recorded = call.result_meta().shape;
+  if (axis < recorded.size() && is_found(call, recorded[axis], extent(call, x, axis)))
+    return give_found_slice(call, x, axis, recorded[axis]);
   const ops::Slice slice = slice_bounds(call, x, call.result_meta());
   call.give(sliced(call, x, static_cast<size_t>(slice.axis), slice.start, slice.end, slice.step));
 }
@@ -163,10 +201,14 @@ void unbind(Call& call) {
 }
 
 constexpr Converter kSliceConverters[] = {
-    {"aten.chunk.default", chunk}, {"aten.narrow.default", narrow},
-    {"aten.select.int", select},   {"aten.select_scatter.default", select_scatter},
-    {"aten.slice.Tensor", slice},  {"aten.slice_scatter.default", slice_scatter},
-    {"aten.split.Tensor", split},  {"aten.split.sizes", split_sizes},
+    {"aten.chunk.default", chunk},
+    {"aten.narrow.default", narrow},
+    {"aten.select.int", select},
+    {"aten.select_scatter.default", select_scatter},
+    {"aten.slice.Tensor", slice, !kComposed, kBindsSizes},
+    {"aten.slice_scatter.default", slice_scatter},
+    {"aten.split.Tensor", split},
+    {"aten.split.sizes", split_sizes},
     {"aten.unbind.int", unbind},
 };
 
