@@ -169,10 +169,10 @@ Expr moderate_exp(const Expr& x) {
 
 // The shift discards the magic number.
 Expr exp_or_zero(const Expr& x) {
-  const Expr least = number(x, -80), is_less = less(x, least);
-  const Reduced reduced = reduce(select(is_less, least, x));
+  const Expr least = number(x, -87.3);
+  const Reduced reduced = reduce(select(less(x, least), least, x));
   const Expr power = (small_expm1(reduced.rest) + number(x, 1)) * power_of_two(reduced.exponent);
-  return select(is_less, number(x, 0), power);
+  return select(less(x, number(x, -103.972)), number(x, 0), power);
 }
 
 // The part of the exponent below 1 fits an f32.

@@ -40,8 +40,9 @@ Expr through_f64(Expr (*function)(const Expr&), const Expr& x);  // f32: compute
 Expr exp(const Expr& x);
 // exp for |x| <= 80, without the handling of very large and very small results.
 Expr moderate_exp(const Expr& x);
-// exp of f32 for x <= 0, but 0 below exp(-80): masked scores of a softmax. Denormal numbers, and sums and
-// products with them, would take a hundred times as long. NaN stays.
+// exp of f32 for x <= 0, for scores of a softmax. Denormal numbers, and sums and products with them, would
+// take a hundred times as long: where exp has one, this has the least normal number, about. Infinities times
+// these are infinite, times 0 they are NaN. NaN stays.
 Expr exp_or_zero(const Expr& x);
 Expr power_of_two32(const Expr& exponent);        // 2^exponent, an f32, for an f64 in [-126, 127]
 Expr moderate_exp2(const Expr& x);                // 2^x for f32, |x| <= 120, to 2^-23
