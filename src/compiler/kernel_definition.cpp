@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "loops/rewrite.h"
-#include "ops/attention.h"
 #include "ops/ops.h"
 #include "ops/region.h"
 #include "ops/row_moments.h"
@@ -17,13 +16,10 @@ using loops::Kernel;
 namespace {
 constexpr double kNanosecondsPerNode = 20;  // of the interpreter
 
-// Infinite values that a mask hides may or may not spread, in torch too. An image and its Winograd transform
-// belong together: the kernel reads either, depending on the tile. Infinite scales multiply sums of a block,
-// or their terms.
+// An image and its Winograd transform belong together: the kernel reads either, depending on the tile.
+// Infinite scales multiply sums of a block, or their terms.
 bool is_for_finite(const Node& node) {
-  if (node.op == &ops::winograd_convolution || node.op == &ops::scaled_linear) return true;
-  return ops::is_attention(*node.op) &&
-         (node.attributes<ops::Attention>().causal || node.has_operand(ops::kMask));
+  return node.op == &ops::winograd_convolution || node.op == &ops::scaled_linear;
 }
 }  // namespace
 

@@ -86,6 +86,7 @@ Index with(Index place, const Dim& row, const Dim& column) {
 }
 
 Types infer_cached_attention(const Node& node) {
+  Types types = infer_attention(node);
   require_rank(node, kPositions, 1);
   for (const size_t operand : {kNewKeys, kNewValues}) {
     const TensorType& cache = node.operand_type(operand - kNewKeys + kKey);
@@ -95,7 +96,7 @@ Types infer_cached_attention(const Node& node) {
     require_shape(node, operand, rows);
   }
   require(node.operand_type(kPositions).shape[0].is_constant(), node, "the number of new rows is constant");
-  return infer_attention(node);
+  return types;
 }
 
 // An element of the cache `operand`: of its new row, if `row` is one; of several for one place, the last.
@@ -134,14 +135,16 @@ loops::Kernel lower_attention(const Node& node) {
   const Dim at = masked.index[0];
   Expr score = kernel.local(products, {at}) * scale;
   const Expr none = -infinity(score->dtype);
-  if (attention.causal)
-    score = loops::select(at_most(loops::index_value(at), loops::index_value(step)), score, none);
+  const auto hide = [&](const Expr& shown) { return score + loops::select(shown, number(score, 0), none); };
+  if (attention.causal) {
+    const Expr shown = at_most(loops::index_value(at), loops::index_value(step));
+    score = attention.causal_by_sum ? hide(shown) : loops::select(shown, score, none);
+  }
   if (kernel.has(kMask)) {
     Shape scores(result.begin(), result.end() - 1);
     scores.push_back(keys);
     const Expr mask = kernel.load_broadcast(kMask, scores, with(batch, step, at));
-    score = mask->dtype == DType::kBool ? loops::select(mask, score, none)
-                                        : score + loops::convert(score->dtype, mask);
+    score = mask->dtype == DType::kBool ? hide(mask) : score + loops::convert(score->dtype, mask);
   }
   const int row = kernel.row("scores", masked, score);
 
@@ -170,6 +173,8 @@ Samples attention_samples() {
       sample({f32({batch(), 2, 3, 4}), f32({batch(), 2, length(), 4}), f32({batch(), 2, length(), 5})},
              Attention{}),
       sample({f32({1, 2, 5, 4}), f32({1, 2, 5, 4}), f32({1, 2, 5, 4})}, Attention{0.3, true, false}),
+      sample({f32({2, 6, 4}), f32({2, 6, 4}), f32({2, 6, 4})},
+             Attention{.causal = true, .causal_by_sum = true}),
       sample({f32({2, 4, 3, 4}), f32({2, 2, 6, 4}), f32({2, 2, 6, 4}), boolean_tensor({2, 1, 3, 6})},
              Attention{0, false, true}),
       sample({f32({2, 8, 4}), f32({2, 3, 4}), f32({2, 3, 4}), f32({8, 3})}, Attention{.empty_is_nan = true}),

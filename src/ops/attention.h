@@ -13,9 +13,13 @@ struct Attention {
   bool causal = false;
   bool grouped = false;
   bool empty_is_nan = false;  // a query whose keys are all masked gives NaN, as softmax does; otherwise zeros
+  // Of `causal`: -infinity is added to hidden scores, as masks are, rather than put in their place. NaN and
+  // infinity of a hidden key reach its query then.
+  bool causal_by_sum = false;
   static constexpr auto fields() {
     return std::tuple{Field{"scale", &Attention::scale}, Field{"causal", &Attention::causal},
-                      Field{"grouped", &Attention::grouped}, Field{"empty_is_nan", &Attention::empty_is_nan}};
+                      Field{"grouped", &Attention::grouped}, Field{"empty_is_nan", &Attention::empty_is_nan},
+                      Field{"causal_by_sum", &Attention::causal_by_sum}};
   }
 };
 

@@ -38,6 +38,7 @@ LoweredKernel lowered(const KernelLaunch& launch, std::string key, std::function
 LoweredKernel lowered(TemplateKernel kernel) {
   LoweredKernel step = lowered(kernel.launch, std::move(kernel.key), std::move(kernel.compile));
   step.tactic = std::move(kernel.tactic);
+  step.keeps_special_values = kernel.keeps_special_values;
   return step;
 }
 

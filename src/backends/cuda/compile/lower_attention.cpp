@@ -30,8 +30,12 @@ LoweredStep lower_attention(const Members& members, const Node& attention, const
     site.prologue = prologue->kernel;
     std::ranges::copy(read_buffers(*prologue), std::back_inserter(others));
   }
+  // Of scores that a mask hides, NaN and infinities are hidden too.
+  const bool hides = attention.has_operand(ops::kMask) || attention.attributes<ops::Attention>().causal;
   const auto lower = [&](const AttentionTactic& tactic) {
-    return kernel_of_template(write_attention(site, tactic), attention, target);
+    LoweredKernel kernel = kernel_of_template(write_attention(site, tactic), attention, target);
+    kernel.keeps_special_values = !hides;
+    return kernel;
   };
   const std::vector<AttentionTactic> ranked = rank_tactics(site);
   LoweredStep step = lower_template(lower(ranked[0]), members, attention, others);

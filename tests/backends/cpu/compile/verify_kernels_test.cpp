@@ -2,11 +2,14 @@
 // The compiler's own check of kernels: right ones pass, wrong ones do not.
 #include "compiler/verify_kernels.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "backends/cpu/compile/backend.h"
 #include "backends/cpu/execute/execute.h"
+#include "ops/attention.h"
 #include "ops/ops.h"
+#include "ops/samples.h"
 #include "passes/target_passes.h"
 #include "support/error.h"
 #include "support/thread_pool.h"
@@ -162,6 +165,33 @@ TEST(VerifyKernels, PassesContractionsAndTheirNeighbours) {
     }
   }
   EXPECT_GT(count, 200U);
+}
+
+// Special values meet others in operands of each shape: infinities and powers that are almost 0, hidden
+// scores.
+TEST(VerifyKernels, PassesAttentionWithSpecialValues) {
+  const ops::Attention kWays[] = {{}, {.causal = true}, {.causal = true, .causal_by_sum = true}};
+  size_t count = 0;
+  for (const int64_t queries : {1, 3, 8, 17, 64, 100}) {
+    for (const int64_t keys : {1, 7, 8, 64, 150}) {
+      for (const int way : {0, 1, 2, 3, 4, 5}) {
+        const ops::Attention attributes = kWays[way < 3 ? way : 0];
+        std::vector<SampleOperand> operands = {ops::f32({2, queries, 4}), ops::f32({2, keys, 4}),
+                                               ops::f32({2, keys, 4})};
+        if (way == 3) operands.push_back(ops::boolean_tensor({queries, keys}));
+        if (way == 4) operands.push_back(ops::boolean_tensor({1, keys}));
+        if (way == 5) operands.push_back(ops::f32({queries, keys}));
+        auto made = make_sample_node(ops::attention, ops::sample(std::move(operands), attributes));
+        SCOPED_TRACE(fmt::format("{} queries, {} keys, way {}", queries, keys, way));
+        try {
+          count += verified(lower(made.graph, native()), made.graph);
+        } catch (const Error& error) {
+          ADD_FAILURE() << error.what();
+        }
+      }
+    }
+  }
+  EXPECT_EQ(count, 6U * 5 * 6);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "backends/cpu/compile/templates/are_below.h"
 #include "backends/cpu/compile/templates/attention_problem.h"
 #include "backends/cpu/compile/templates/epilogue.h"
 #include "backends/cpu/compile/templates/tile_shape.h"
@@ -85,6 +86,7 @@ AttentionProblem make_attention_problem(std::span<const TensorType> operands, co
   problem.scale =
       attributes.scale != 0 ? attributes.scale : 1 / std::sqrt(static_cast<double>(problem.width));
   problem.causal = attributes.causal;
+  problem.causal_by_sum = attributes.causal_by_sum;
   problem.empty_is_nan = attributes.empty_is_nan;
   auto place = [&](size_t i) {
     size_t own = operands[i].rank() - 2;
@@ -115,10 +117,10 @@ TemplateKernel begin_attention_plan(const AttentionProblem& problem, std::string
   TemplateKernel plan;
   plan.launch.symbols = symbol_arguments(problem.epilogue, problem.operands, problem.result.shape);
   plan.key =
-      fmt::format("{} batch {} queries {} starts {} {} {} scale {} causal {} empty_is_nan {}", name,
+      fmt::format("{} batch {} queries {} starts {} {} {} scale {} causal {} {} empty_is_nan {}", name,
                   problem.batch.to_string(), problem.queries.to_string(), problem.query.start.to_string(),
                   problem.key.start.to_string(), problem.value.start.to_string(), problem.scale,
-                  problem.causal, problem.empty_is_nan) +
+                  problem.causal, problem.causal_by_sum, problem.empty_is_nan) +
       describe_problem(problem.operands, problem.epilogue, plan.launch.symbols, problem.symbols);
   return plan;
 }
@@ -137,6 +139,34 @@ llvm::Value* factor_of_sum(llvm::IRBuilder<>& builder, llvm::Value* total, const
     total = builder.CreateSelect(none, one, total);
   }
   return builder.CreateFDiv(one, total);
+}
+
+llvm::Value* hidden_by_sum(Builder& builder, llvm::Value* score, llvm::Value* shown) {
+  llvm::Value* zero = llvm::Constant::getNullValue(score->getType());
+  llvm::Value* none = llvm::ConstantFP::getInfinity(score->getType(), true);
+  return builder.CreateFAdd(score, builder.CreateSelect(shown, zero, none));
+}
+
+llvm::Value* hidden_by_order(Builder& builder, llvm::Value* score, llvm::Value* shown,
+                             const AttentionProblem& problem) {
+  if (problem.causal_by_sum) return hidden_by_sum(builder, score, shown);
+  return builder.CreateSelect(shown, score, llvm::ConstantFP::getInfinity(score->getType(), true));
+}
+
+llvm::Value* may_skip_keys(Scaffold& scaffold, const AttentionProblem& problem, const PlacedAttention& placed,
+                           const HiddenKeys& hidden) {
+  Builder& builder = scaffold.builder;
+  const auto are_small = [&](const PlacedMatrix& rows, llvm::Value* first, llvm::Value* end, int64_t width,
+                             double limit) {
+    return are_below(scaffold, {rows, problem.operands[0].dtype, first, end, width, hidden.lanes}, limit);
+  };
+  llvm::Value* skips = are_small(placed.value, hidden.first, hidden.keys, problem.value_width, INFINITY);
+  if (!problem.causal_by_sum) return skips;
+  // Sums of so large products do not overflow.
+  const double most = std::sqrt(1e37 / (static_cast<double>(problem.width) * std::max(problem.scale, 1.0)));
+  skips = builder.CreateAnd(skips, are_small(placed.key, hidden.first, hidden.keys, problem.width, most));
+  return builder.CreateAnd(skips,
+                           are_small(placed.query, scaffold.number(0), hidden.queries, problem.width, most));
 }
 
 TemplateKernel plan_attention(std::span<const TensorType> operands, const TensorType& result,

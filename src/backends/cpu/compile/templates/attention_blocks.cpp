@@ -8,7 +8,7 @@
 //
 //   for each batch, block of NR queries                                     (one work item)
 //     pack the queries, scaled: [width][NR]                                 (bf16: scores are scaled instead)
-//     for each block of kBlockKeys keys
+//     for each block of kAttentionBlockKeys keys
 //       for each MR keys: scores[MR][NR] = microkernel(keys, queries)
 //       maximum per query; scores = exp(scores - maximum); factor = exp(old maximum - maximum)
 //       (bf16: round the scores to pairs of keys, copy the values of the block to such pairs)
@@ -20,6 +20,7 @@
 #include "backends/cpu/compile/llvm/elements.h"
 #include "backends/cpu/compile/llvm/lanes.h"
 #include "backends/cpu/compile/templates/attention_pairs.h"
+#include "backends/cpu/compile/templates/attention_places.h"
 #include "backends/cpu/compile/templates/attention_problem.h"
 #include "backends/cpu/compile/templates/epilogue.h"
 #include "backends/cpu/compile/templates/target.h"
@@ -32,48 +33,12 @@ namespace {
 
 using Values = std::vector<llvm::Value*>;
 
-// Keys per block: with NR = 48, the scores of a block take 24 KiB, within a first-level cache of 32 or 48
-// KiB. Also the KC of the product with values.
-constexpr int64_t kBlockKeys = 128;
-
-int64_t float_bytes(int64_t count) { return round_up(count * static_cast<int64_t>(sizeof(float)), 64); }
-
 // Largest divisor of `count` up to `limit`: the product with values must not read past their last row.
 int whole_rows(int64_t count, int limit) {
   int rows = limit;
   while (count % rows != 0) --rows;
   return rows;
 }
-
-// Scratch memory per thread, as byte offsets.
-struct Places {
-  Places(const AttentionProblem& problem, const TileShape& tile, int lanes) {
-    int64_t queries = tile.columns();
-    auto next = [this](int64_t bytes) { return std::exchange(end, end + bytes); };
-    query = next(float_bytes(round_up(problem.width, lanes) * queries));
-    scores = next(float_bytes((kBlockKeys + tile.rows) * queries));
-    values = next(tile.group() == 1 ? 0 : float_bytes(kBlockKeys / 2 * round_up(problem.value_width, lanes)));
-    mask = next(problem.mask ? float_bytes(round_up(kBlockKeys, lanes) * queries) : 0);
-    sums = next(float_bytes(round_up(problem.value_width, lanes) * queries));
-    part = next(float_bytes(tile.rows * queries));
-    largest = next(float_bytes(queries));
-    total = next(float_bytes(queries));
-    factor = next(float_bytes(queries));
-    table = next(round_up(tile.rows * static_cast<int64_t>(sizeof(void*)), 64));
-    rows = next(float_bytes(round_up(problem.value_width, lanes) * queries));
-  }
-
-  int64_t end = 0;
-  int64_t query;                   // [width][query], scaled
-  int64_t scores;                  // [key][query]; then exponentials, maybe as pairs [key / 2][query]
-  int64_t values;                  // pairs [key / 2][value column]
-  int64_t mask;                    // [key][query], added to scores
-  int64_t sums;                    // [value column][query]
-  int64_t part;                    // one tile of accumulators
-  int64_t largest, total, factor;  // [query]: of the softmax so far; the factor of earlier sums
-  int64_t table;                   // row pointers of a tile of keys
-  int64_t rows;                    // [query][value column]: for the epilogue
-};
 
 class AttentionBlocks {
  public:
@@ -88,7 +53,7 @@ class AttentionBlocks {
         builder_(scaffold_.builder),
         score_tiles_(scaffold_.code, tile, TileOperand::kRows, {1, problem.width / group_}, false),
         value_tiles_(scaffold_.code, {value_rows_, tile.vectors, tile.lanes, tile.a, tile.b},
-                     TileOperand::kColumns, {1, kBlockKeys / group_}, false),
+                     TileOperand::kColumns, {1, kAttentionBlockKeys / group_}, false),
         epilogue_(scaffold_.code, tile_epilogue(problem.epilogue, epilogue_shape())) {}
 
   Image emit(const std::vector<std::string>& arguments) {
@@ -96,6 +61,9 @@ class AttentionBlocks {
     queries_ = scaffold_.dims.emit(problem_.queries);
     keys_ = scaffold_.dims.emit(problem_.keys);
     llvm::Value* blocks = scaffold_.ceil_divide(queries_, tile_.columns());
+    checked_ = builder_.CreateAlloca(builder_.getInt64Ty());
+    may_skip_ = builder_.CreateAlloca(builder_.getInt1Ty());
+    builder_.CreateStore(number(-1), checked_);
     scaffold_.for_each_item([&](llvm::Value* item) {
       batch_ = builder_.CreateUDiv(item, blocks);
       scaffold_.dims.values[kBatchSymbol] = batch_;
@@ -142,10 +110,9 @@ class AttentionBlocks {
     emit_loop(builder_, number(0), number(problem_.value_width), 1, [&](llvm::Value* row) {
       for (int v = 0; v < tile_.vectors; ++v) store(same(0), slot(places_.sums, row, v));
     });
-    llvm::Value* end = keys_;
-    if (problem_.causal) end = scaffold_.smaller(end, scaffold_.plus(query, tile_.columns()));
-    emit_loop(builder_, number(0), end, kBlockKeys, [&](llvm::Value* key) {
-      llvm::Value* count = scaffold_.smaller(builder_.CreateNSWSub(end, key), number(kBlockKeys));
+    llvm::Value* end = problem_.causal ? end_of_seen(query) : keys_;
+    emit_loop(builder_, number(0), end, kAttentionBlockKeys, [&](llvm::Value* key) {
+      llvm::Value* count = scaffold_.smaller(builder_.CreateNSWSub(end, key), number(kAttentionBlockKeys));
       emit_scores(key, count);
       if (problem_.mask) pack_mask(query, key, count);
       emit_powers(query, key, count);
@@ -155,6 +122,19 @@ class AttentionBlocks {
     llvm::Value* row = builder_.CreateNSWAdd(builder_.CreateNSWMul(batch_, queries_), query);
     epilogue_.call(builder_, scaffold_.scratch(places_.rows), row, rows, number(0),
                    number(problem_.value_width));
+  }
+
+  // The end of the keys that any query of the block sees, if the others may be left out.
+  llvm::Value* end_of_seen(llvm::Value* query) {
+    llvm::Value* seen = scaffold_.smaller(keys_, scaffold_.plus(query, tile_.columns()));
+    emit_if(builder_, builder_.CreateICmpNE(builder_.CreateLoad(builder_.getInt64Ty(), checked_), batch_),
+            [&] {
+              builder_.CreateStore(batch_, checked_);
+              // Valid for the later blocks of the batch entry, too.
+              builder_.CreateStore(
+                  may_skip_keys(scaffold_, problem_, *placed_, {seen, keys_, queries_, lanes_}), may_skip_);
+            });
+    return builder_.CreateSelect(builder_.CreateLoad(builder_.getInt1Ty(), may_skip_), seen, keys_);
   }
 
   // Transposes a square of an operand's rows to [column][row]; missing rows repeat the last one.
@@ -243,7 +223,7 @@ class AttentionBlocks {
           builder_.CreateVectorSplat(static_cast<unsigned>(lanes_), scaffold_.plus(query, v * lanes_));
       llvm::Value* queries = builder_.CreateAdd(first, lane_numbers(lanes_, builder_.getInt64Ty()));
       llvm::Value* keys = builder_.CreateVectorSplat(static_cast<unsigned>(lanes_), index);
-      score = builder_.CreateSelect(builder_.CreateICmpSLE(keys, queries), score, same(-INFINITY));
+      score = hidden_by_order(builder_, score, builder_.CreateICmpSLE(keys, queries), problem_);
     }
     if (!problem_.mask) return score;
     if (mask_is_by_query()) return builder_.CreateFAdd(score, load(slot(places_.mask, at, v)));
@@ -251,7 +231,7 @@ class AttentionBlocks {
         load_element(builder_, problem_.operands[3].dtype, placed_->mask->at(builder_, number(0), index));
     llvm::Value* all = broadcast(builder_, element, lanes_);
     if (!problem_.mask_is_bool) return builder_.CreateFAdd(score, all);
-    return builder_.CreateSelect(all, score, same(-INFINITY));
+    return hidden_by_sum(builder_, score, all);
   }
 
   // Replaces scores by exponentials relative to the maximum so far.
@@ -361,7 +341,7 @@ class AttentionBlocks {
   int lanes_;
   int group_;  // of the tile: adjacent numbers in a step
   int value_rows_;
-  Places places_;
+  AttentionPlaces places_;
   Scaffold scaffold_;
   Builder& builder_;
   TileFunctions score_tiles_;
@@ -370,6 +350,8 @@ class AttentionBlocks {
   llvm::Value* queries_ = nullptr;
   llvm::Value* keys_ = nullptr;
   llvm::Value* batch_ = nullptr;
+  llvm::Value* checked_ = nullptr;   // the last batch entry for which the next was found out
+  llvm::Value* may_skip_ = nullptr;  // whether keys that no query of a block sees may be left out
   std::optional<PlacedAttention> placed_;
 };
 
@@ -380,9 +362,9 @@ TemplateKernel plan_attention_blocks(AttentionProblem problem, const Target& tar
   const DType dtype = problem.operands[0].dtype;
   TileShape tile = choose_tile(problem.queries.constant().value_or(32), features_of(target), dtype, dtype);
   plan.launch.work_items = problem.batch * ceil_divide(problem.queries, tile.columns());
-  int64_t keys = problem.keys.constant().value_or(kBlockKeys);
+  int64_t keys = problem.keys.constant().value_or(kAttentionBlockKeys);
   plan.launch.item_cost = keys * tile.columns() * (problem.width + problem.value_width) / (45 * tile.group());
-  plan.launch.scratch_bytes = Places(problem, tile, tile.lanes).end;
+  plan.launch.scratch_bytes = AttentionPlaces(problem, tile, tile.lanes).end;
   plan.compile = [problem = std::move(problem), tile, features = features_of(target),
                   arguments = plan.launch.symbols] {
     return AttentionBlocks(problem, tile, features).emit(arguments);

@@ -17,7 +17,8 @@ struct AttentionProblem {
   TensorType result;
   loops::Kernel epilogue;
   double scale = 1;
-  bool causal = false;  // query q sees keys 0..q
+  bool causal = false;         // query q sees keys 0..q
+  bool causal_by_sum = false;  // ops::Attention::causal_by_sum
   bool empty_is_nan = false;
   Dim batch, queries, keys;
   int64_t width = 0;  // of a query or key
@@ -49,6 +50,21 @@ TemplateKernel begin_attention_plan(const AttentionProblem& problem, std::string
 // What the sums of powers times values are multiplied by. A query without any key has sums of 0, which become
 // 0, or NaN.
 llvm::Value* factor_of_sum(llvm::IRBuilder<>& builder, llvm::Value* total, const AttentionProblem& problem);
+
+// The score of a key that is hidden unless `shown`, and of one that the causal mask hides.
+llvm::Value* hidden_by_sum(Builder& builder, llvm::Value* score, llvm::Value* shown);
+llvm::Value* hidden_by_order(Builder& builder, llvm::Value* score, llvm::Value* shown,
+                             const AttentionProblem& problem);
+
+// An i1: whether keys from `first` on, which no query of a block sees by order, may be left out of the
+// products of its batch entry. A power of 0 times a value is not 0 if that is infinite or NaN, and where
+// -infinity is added to hidden scores, these must be finite.
+struct HiddenKeys {
+  llvm::Value *first, *keys, *queries;  // sizes of the batch entry
+  int lanes;
+};
+llvm::Value* may_skip_keys(Scaffold& scaffold, const AttentionProblem& problem, const PlacedAttention& placed,
+                           const HiddenKeys& hidden);
 
 // Loads the arguments and prepares the epilogue, whose sums are in rows of queries.
 class EpilogueFunction;

@@ -80,7 +80,7 @@ class AttentionStream {
   }
 
   void emit_query(llvm::Value* query) {
-    llvm::Value* end = problem_.causal ? scaffold_.smaller(keys_, scaffold_.plus(query, 1)) : keys_;
+    llvm::Value* end = keys_;
     emit_loop(builder_, number(0), end, lanes_, [&](llvm::Value* key) {
       llvm::Value* exists = first_lanes(builder_, builder_.CreateNSWSub(end, key), lanes_);
       store(same(-INFINITY), score_at(key));
@@ -93,12 +93,14 @@ class AttentionStream {
       // Masked keys are not read: a mostly empty cache costs little.
       emit_if(builder_, builder_.CreateOrReduce(allowed), [&] {
         llvm::Value* score = builder_.CreateFMul(products(query, key, end), same(problem_.scale));
+        if (problem_.causal) score = hidden_by_order(builder_, score, not_after(query, key), problem_);
         if (added && !problem_.mask_is_bool) score = builder_.CreateFAdd(score, added);
         store(builder_.CreateSelect(allowed, score, same(-INFINITY)), score_at(key));
       });
     });
     auto [total, used] = emit_powers(end);
-    emit_values(total, scaffold_.smaller(used, end));
+    // Values that a mask hides are not read; the causal mask's are, which are few.
+    emit_values(total, problem_.mask ? scaffold_.smaller(used, end) : end);
   }
 
   llvm::Value* load_mask(llvm::Value* query, llvm::Value* key, llvm::Value* exists) {
@@ -107,6 +109,14 @@ class AttentionStream {
     if (problem_.mask->column_stride == Dim(0))
       return broadcast(builder_, load_element(builder_, dtype, place), lanes_);
     return load_lanes(builder_, dtype, place, lanes_, exists);
+  }
+
+  // Whether the key of each lane is none that comes after the query.
+  llvm::Value* not_after(llvm::Value* query, llvm::Value* key) {
+    const auto lanes = static_cast<unsigned>(lanes_);
+    llvm::Value* keys = builder_.CreateAdd(builder_.CreateVectorSplat(lanes, key),
+                                           lane_numbers(lanes_, builder_.getInt64Ty()));
+    return builder_.CreateICmpSLE(keys, builder_.CreateVectorSplat(lanes, query));
   }
 
   // Dot products of the query with one key per lane; missing keys repeat the last one.
@@ -202,6 +212,7 @@ class AttentionStream {
 
 TemplateKernel plan_attention_stream(AttentionProblem problem, const Target& target) {
   TemplateKernel plan = begin_attention_plan(problem, "attention stream");
+  plan.keeps_special_values = !problem.mask;
   int64_t lanes = problem.lanes(features_of(target));
   plan.launch.work_items = problem.batch * problem.queries;
   int64_t keys = problem.keys.constant().value_or(256);

@@ -20,6 +20,7 @@ struct TemplateKernel {
   std::string key;     // canonical text of everything that determines the code
   std::string tactic;  // LoweredKernel::tactic
   std::function<Image()> compile;
+  bool keeps_special_values = true;  // LoweredKernel::keeps_special_values
 };
 
 // Whether a kernel template supports a node, and why not.
