@@ -6,8 +6,8 @@
 
 namespace ingot::core::ops {
 
-// Whether a result jumps where operands change a little: it makes integers or bools of floats, or is one of
-// the floating-point functions that do.
+// Whether a result jumps where operands change a little: it makes integers or bools of floats, is one of the
+// floating-point functions that do, or has values on one side of an edge alone, as sqrt and log have.
 bool is_step(const Node& node);
 
 // Whether each element of the result is an element of an operand, or its negation, whose choice does not

@@ -269,6 +269,37 @@ def test_kernels_that_read_alike_are_not_shared() -> None:
         torch.testing.assert_close(mine, eager)
 
 
+_EDGES: dict[str, tuple[Callable, float]] = {
+    "acos": (torch.acos, 1),
+    "acosh": (torch.acosh, 1),
+    "asin": (torch.asin, -1),
+    "atan2": (lambda x: torch.atan2(x, -x.abs()), 0),
+    "atanh": (torch.atanh, 1),
+    "log": (torch.log, 0),
+    "log10": (torch.log10, 0),
+    "log1p": (torch.log1p, -1),
+    "log2": (torch.log2, 0),
+    "pow": (lambda x: (-1.5 * torch.ones_like(x)) ** x, 2),
+    "rsqrt": (torch.rsqrt, 0),
+    "sqrt": (torch.sqrt, 0),
+}
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("name", list(_EDGES))
+def test_functions_with_edges_read_rounded_values(name: str, dtype: torch.dtype) -> None:
+    """What falls on an edge when it is rounded is there, and not beside it, where a function has no value or another one."""
+    function, edge = _EDGES[name]
+    near = torch.linspace(-1, 1, 40) * (torch.finfo(dtype).smallest_normal if edge == 0 else 1e-2)
+    x = torch.cat([edge + near, edge + near * 1e-4, torch.full((1,), float(edge))])
+    ours, eager = (
+        call(x) for call in (just_in_time(lambda x: function(x.to(dtype))), lambda x: function(x.to(dtype)))
+    )
+    assert torch.equal(ours.isnan(), eager.isnan())
+    assert torch.equal(ours.isinf(), eager.isinf())
+    torch.testing.assert_close(ours, eager, rtol=2e-2, atol=2e-2, equal_nan=True)
+
+
 def test_places_follow_from_values_that_are_rounded_after_each_step() -> None:
     torch.manual_seed(0)
 
