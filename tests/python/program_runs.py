@@ -18,6 +18,7 @@ from ingot.torch_backend import backend
 from program_noise import Noise
 from random_programs import Program
 from torch import nn
+from torch.overrides import TorchFunctionMode
 
 NOISY_RUNS = 8  # in pairs of opposite noise, so that a result on an edge falls to both sides
 _UNIFORM_RUNS = 2  # the last of these
@@ -289,7 +290,8 @@ def observe_exact(module: nn.Module, program: Program, assignments: Sequence[int
         usual = torch.get_default_dtype()
         torch.set_default_dtype(torch.float64)  # of the tensors that the program itself makes
         try:
-            return own(*given, **counts)
+            with _FakeQuantizingF32():
+                return own(*given, **counts)
         finally:
             torch.set_default_dtype(usual)
 
@@ -297,6 +299,21 @@ def observe_exact(module: nn.Module, program: Program, assignments: Sequence[int
         return observe(run, own, program, assignments, double)
     except Exception:
         return None
+
+
+class _FakeQuantizingF32(TorchFunctionMode):
+    """torch.fake_quantize_per_channel_affine and its like take f32 alone."""
+
+    def __torch_function__(
+        self, function: Any, types: Any, args: tuple = (), kwargs: dict | None = None
+    ) -> Any:
+        if not getattr(function, "__name__", "").startswith("fake_quantize_per"):
+            return function(*args, **(kwargs or {}))
+        narrow = (
+            each.float() if isinstance(each, torch.Tensor) and each.is_floating_point() else each
+            for each in args
+        )  # fmt: skip
+        return function(*narrow, **(kwargs or {})).double()
 
 
 def _quantizing_f32(module: nn.Module) -> nn.Module:
