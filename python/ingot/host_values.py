@@ -26,17 +26,18 @@ def move(graph: Graph, gpu: torch.device) -> None:
 
 def _groups(graph: Graph) -> Iterator[list[Node]]:
     """The nodes whose results are tensors of the host, those that read each other in one group."""
-    group_of: dict[Node, list[Node]] = {}
+    group_of: dict[Node, dict[Node, None]] = {}
     for node in graph.nodes:
         if not _is_of_host(node):
             continue
-        own = [node]
+        own = group_of[node] = {node: None}
         for source in node.all_input_nodes:
             other = group_of.get(source, own)
             if other is not own:
-                own = other + own
-        group_of |= dict.fromkeys(own, own)
-    unique = {id(group): group for group in group_of.values()}
+                other |= own
+                group_of |= dict.fromkeys(own, other)
+                own = other
+    unique = {id(group): list(group) for group in group_of.values()}
     yield from unique.values()
 
 

@@ -47,11 +47,19 @@ def _asserted(x: torch.Tensor) -> torch.Tensor:
     return x + (places.to(torch.float32) * ones).to(x.device)
 
 
+def _braided(x: torch.Tensor) -> torch.Tensor:
+    """Two chains whose links read each other many times."""
+    left, right = torch.arange(4.0), torch.ones(4)
+    for _ in range(40):
+        left, right = left * 0.5 + right, right - left
+    return x + (left + right).to(x.device)
+
+
 def _two_groups(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     return x + torch.arange(4).to(x.device), torch.ones(3) * 2
 
 
-@pytest.mark.parametrize("function", [_biased, _indexed, _asserted], ids=lambda each: each.__name__)
+@pytest.mark.parametrize("function", [_biased, _indexed, _asserted, _braided], ids=lambda each: each.__name__)
 def test_what_starts_from_nothing_is_computed_on_the_gpu(function: Callable) -> None:
     module = _traced(function, "cuda:0")
     assert _devices(module) == {"cpu", "cuda"}
@@ -102,7 +110,7 @@ def test_what_follows_from_elsewhere_stays(name: str) -> None:
 
 @needs_gpu
 @pytest.mark.parametrize(
-    "function", [_biased, _indexed, _asserted, _two_groups], ids=lambda each: each.__name__
+    "function", [_biased, _indexed, _asserted, _braided, _two_groups], ids=lambda each: each.__name__
 )
 def test_engines_compute_it(function: Callable) -> None:
     x = torch.randn(4, 4, device="cuda")
