@@ -190,27 +190,23 @@ void CallList::enqueue(const Driver& driver, Handle stream, CopyStream& copies, 
   constexpr LaunchAttribute kStartsEarly{.id = 6, .padding = {}, .value = {1}};  // programmatic serialization
   bool follows_kernel = false;
   uint32_t fetches = 0;
-  for (size_t i = 0; i < words_.size();) {
+  for (size_t i = 0; i < words_.size(); i += words_of(i)) {
     if (words_[i] == kFetchWord) {
       copies.fetch(driver, stream, fetches++, words_[i + 1], words_[i + 2], words_[i + 3]);
-      i += kCopy;
       continue;
     }
     if (words_[i] == kWaitWord) {
       copies.wait(driver, stream, static_cast<uint32_t>(words_[i + 1]));
-      i += kWait;
       follows_kernel = false;  // a kernel that starts early reads its weights at once
       continue;
     }
     if (words_[i] == kCollectiveWord) {
       enqueue_collective(&words_[i], stream);
-      i += words_[i + 1];
       follows_kernel = false;
       continue;
     }
     if (words_[i] == kLibraryWord) {
       enqueue_library_call(driver, &words_[i], stream);
-      i += kLibrary;
       follows_kernel = false;
       continue;
     }
@@ -218,13 +214,11 @@ void CallList::enqueue(const Driver& driver, Handle stream, CopyStream& copies, 
       constexpr unsigned kAlsoInReplays = 1;  // CU_EVENT_RECORD_EXTERNAL
       check(driver, driver.record_with(captured.marks[words_[i + 1]], stream, kAlsoInReplays),
             "cuEventRecordWithFlags");
-      i += kWait;
       follows_kernel = false;
       continue;
     }
     if (words_[i] == kCopyWord) {
       check(driver, driver.copy_on(words_[i + 2], words_[i + 1], words_[i + 3], stream), "cuMemcpyAsync");
-      i += kCopy;
       follows_kernel = false;
       continue;
     }
@@ -239,7 +233,6 @@ void CallList::enqueue(const Driver& driver, Handle stream, CopyStream& copies, 
     check(driver, driver.launch(&config, reinterpret_cast<Handle>(*own), arguments_.data(), nullptr),
           "cuLaunchKernelEx");
     if (captured.nodes != nullptr) captured.nodes->push_back(last_node(driver, stream));
-    i += words_of(i);
     follows_kernel = true;
   }
 }

@@ -55,7 +55,7 @@ class CallList {
   // Whether the lists differ in arguments of launches alone.
   bool is_like(const CallList& other) const;
 
-  // What a recording does not say otherwise.
+  // What whoever captures the stream adds to a list, and gets of it.
   struct Captured {
     std::span<const Handle> marks;         // the events of the list's marks
     std::vector<Handle>* nodes = nullptr;  // gets the node of each launch, if the stream is capturing
