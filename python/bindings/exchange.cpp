@@ -207,12 +207,12 @@ nb::object without_lazy_bits(nb::handle object, const ArrayView& view) {
 }
 
 bool is_in_order(const ingot_tensor& tensor) {
-  int64_t expected = 1;
+  uint64_t expected = 1;  // unsigned: of an expanded tensor it may overflow
   bool in_order = true;
   for (int32_t i = tensor.rank; i-- > 0 && tensor.strides != nullptr;) {
     if (tensor.shape[i] == 0) return true;
-    in_order = in_order && (tensor.shape[i] == 1 || tensor.strides[i] == expected);
-    expected *= tensor.shape[i];
+    in_order = in_order && (tensor.shape[i] == 1 || static_cast<uint64_t>(tensor.strides[i]) == expected);
+    expected *= static_cast<uint64_t>(tensor.shape[i]);
   }
   return in_order;
 }

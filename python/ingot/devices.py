@@ -94,6 +94,4 @@ def _found(module: GraphModule, inputs: Sequence[Input]) -> KeysView[torch.devic
 
 
 def _devices(node: Node) -> list[torch.device]:
-    value = node.meta.get("val")
-    values = value if isinstance(value, (tuple, list)) else [value]
-    return [item.device for item in values if isinstance(item, torch.Tensor)]
+    return [each.device for each in host_values.tensors_of(node)]

@@ -41,12 +41,13 @@ def _groups(graph: Graph) -> Iterator[list[Node]]:
     yield from unique.values()
 
 
-def _tensors(node: Node) -> list[torch.Tensor]:
+def tensors_of(node: Node) -> list[torch.Tensor]:
+    """A node's results, as far as they are tensors."""
     return [value for value in _pytree.tree_leaves(node.meta.get("val")) if isinstance(value, torch.Tensor)]
 
 
 def _is_of_host(node: Node) -> bool:
-    return any(value.device.type == "cpu" for value in _tensors(node))
+    return any(value.device.type == "cpu" for value in tensors_of(node))
 
 
 def _may_move(node: Node) -> bool:
@@ -59,19 +60,19 @@ def _may_move(node: Node) -> bool:
     return (
         devices == as_keyword
         and not node.kwargs.get("pin_memory")
-        and all(isinstance(value, FakeTensor) for value in _tensors(node))
-        and all(_is_of_host(source) for source in node.all_input_nodes if _tensors(source))
+        and all(isinstance(value, FakeTensor) for value in tensors_of(node))
+        and all(_is_of_host(source) for source in node.all_input_nodes if tensors_of(source))
         and not any(user.op == "output" or user.target in _READS for user in node.users)
     )
 
 
 def _move(node: Node, gpu: torch.device) -> None:
     takes_device = any(argument.name == "device" for argument in node.target._schema.arguments)
-    reads_tensors = any(_tensors(source) for source in node.all_input_nodes)
+    reads_tensors = any(tensors_of(source) for source in node.all_input_nodes)
     if takes_device and (node.kwargs.get("device") is not None or not reads_tensors):
         node.update_kwarg("device", gpu)
     for user in list(node.users):  # assertions, which have no result; an update makes them users anew
-        if not _tensors(user) and user.kwargs.get("device") is not None:
+        if not tensors_of(user) and user.kwargs.get("device") is not None:
             user.update_kwarg("device", gpu)
     node.meta["val"] = _pytree.tree_map_only(FakeTensor, lambda value: _on(value, gpu), node.meta["val"])
 
