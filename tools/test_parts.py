@@ -19,6 +19,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 BINARIES = ROOT / "build/release/bin"
+_NONE_RAN = 5  # of pytest's exit statuses: also if a file is skipped as a whole
 
 
 @dataclass
@@ -99,8 +100,10 @@ def _run(part: Part, commit: str) -> tuple[Result, str]:
             stderr=subprocess.STDOUT,
             check=False,
         )
-        ended_well = done.returncode == 0 and (results.exists() or not part.results)
-        counts = counted(results) if results.exists() else (int(ended_well and not part.results), 0, 0)
+        counts = counted(results) if results.exists() else None
+    skips_all = done.returncode == _NONE_RAN and counts is not None and counts[1] > 0
+    ended_well = (done.returncode == 0 and (counts is not None or not part.results)) or skips_all
+    counts = counts or (int(ended_well and not part.results), 0, 0)
     told_why = done.returncode == 1 and counts[2] > 0
     failed = counts[2] + (not ended_well and not told_why)
     return Result(part.name, commit, counts[0], counts[1], failed, time.monotonic() - start), done.stdout

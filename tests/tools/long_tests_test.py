@@ -72,6 +72,25 @@ def test_what_passed_is_not_run_again(tmp_path: Path) -> None:
     assert _runs(tmp_path) == {"good": 1, "bad": 2, "alone": 1}
 
 
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (
+            "import pytest\npytest.importorskip('a_package_that_is_not_there')",
+            "0 passed, 1 skipped, 0 failed",
+        ),
+        ("", "0 passed, 0 skipped, 1 failed"),
+    ],
+    ids=["skipped", "empty"],
+)
+def test_a_file_of_which_nothing_ran(tmp_path: Path, body: str, expected: str) -> None:
+    """It may skip all of its tests; a file without tests is an error."""
+    path = tmp_path / "test_nothing.py"
+    path.write_text(body)
+    results = test_parts.run_all([test_parts.of_pytest(path.name, [path], {})], "1a", 1, tmp_path / "state")
+    assert test_parts.totals(results) == expected
+
+
 def test_other_commits_and_changed_trees_run_again(tmp_path: Path) -> None:
     parts, state = [_part(tmp_path, "good")], tmp_path / "state"
     (tmp_path / "good").touch()
