@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes docs/operators-against-torch.md from outcomes of run_operators.py: totals, and every operator that is not whole, with its reason.
 
-python tests/python/operators_page.py OUTCOMES.jsonl ... [--slice OUTCOMES.jsonl] [--note TEXT]
+python tests/python/operators_page.py OUTCOMES.jsonl ... [--slice OUTCOMES.jsonl] [--note TEXT] [--torch VERSION]
 """
 
 from __future__ import annotations
@@ -74,11 +74,11 @@ def verdict(rows: list[Outcome]) -> tuple[str, str]:
     return ("partly" if missing.total() < len(counted) else "not"), reason
 
 
-def page(rows: Iterable[Outcome], note: str = "") -> str:
+def page(rows: Iterable[Outcome], note: str = "", version: str = torch.__version__) -> str:
     by_dtype: dict[str, dict[str, list[Outcome]]] = defaultdict(lambda: defaultdict(list))
     for row in rows:
         by_dtype[row.dtype or "float32"][row.name].append(row)
-    text, lists = _HEAD.format(version=torch.__version__.split("+")[0], note=f" {note}" if note else ""), ""
+    text, lists = _HEAD.format(version=version.split("+")[0], note=f" {note}" if note else ""), ""
     for dtype, operators in sorted(by_dtype.items()):
         verdicts = {name: verdict(outcomes) for name, outcomes in sorted(operators.items())}
         counts = Counter(kind for kind, _ in verdicts.values())
@@ -121,9 +121,10 @@ def main() -> None:
     parser.add_argument("outcomes", nargs="+")
     parser.add_argument("--slice", nargs="*", default=[])
     parser.add_argument("--note", default="", help="where and when they ran")
+    parser.add_argument("--torch", default=torch.__version__, help="with which version; default: this one")
     given = parser.parse_args()
     whole, sliced = outcomes_of(given.outcomes), outcomes_of(given.slice)
-    PAGE.write_text(page(whole, given.note) + (slice_table(sliced, whole) if sliced else ""))
+    PAGE.write_text(page(whole, given.note, given.torch) + (slice_table(sliced, whole) if sliced else ""))
 
 
 if __name__ == "__main__":
