@@ -12,9 +12,11 @@ namespace ingot::python {
 
 const ingot_tensor* TensorViews::find(size_t input, nb::handle tensor) const {
   if (input >= seen_.size()) return nullptr;
-  const Seen& seen = seen_[input];
-  const bool is_same = seen.type.is(tensor.type()) && torch_->offsets().are_same(tensor.ptr(), seen.contents);
-  return is_same ? &seen.view : nullptr;
+  for (const Seen& seen : seen_[input]) {
+    if (seen.type.is(tensor.type()) && torch_->offsets().are_same(tensor.ptr(), seen.contents))
+      return &seen.view;
+  }
+  return nullptr;
 }
 
 void TensorViews::remember(size_t input, nb::handle tensor, const ingot_tensor& view) {
@@ -28,7 +30,7 @@ void TensorViews::remember(size_t input, nb::handle tensor, const ingot_tensor& 
     if (!seen.type.is_valid()) return;
     seen_.resize(input + 1);
   }
-  std::swap(seen_[input], seen);  // the end of a type may run Python
+  for (Seen& each : seen_[input]) std::swap(each, seen);  // the end of a type may run Python
 }
 
 // Once: where torch keeps things is the same for all tensors of the process.

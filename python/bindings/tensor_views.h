@@ -5,6 +5,7 @@
 
 #include <nanobind/nanobind.h>
 
+#include <array>
 #include <cstddef>
 #include <optional>
 #include <vector>
@@ -14,8 +15,9 @@
 
 namespace ingot::python {
 
-// The last view of each input. It holds while no byte has changed of what torch keeps of the tensor's sizes,
-// dtype, device, lazy bits and memory. Guarded by the GIL.
+// The last views of each input: two, since callers often have two sets of buffers that take turns. They hold
+// while no byte has changed of what torch keeps of the tensor's sizes, dtype, device, lazy bits and memory.
+// Guarded by the GIL.
 class TensorViews {
  public:
   // Null if the input has to be viewed. Valid until the next `remember`; its sizes lie in the tensor.
@@ -34,8 +36,8 @@ class TensorViews {
   void ask_torch();
 
   bool has_asked_ = false;
-  std::optional<TorchTensors> torch_;  // none: nothing is remembered
-  std::vector<Seen> seen_;
+  std::optional<TorchTensors> torch_;      // none: nothing is remembered
+  std::vector<std::array<Seen, 2>> seen_;  // of each input, the newest first
 };
 
 }  // namespace ingot::python

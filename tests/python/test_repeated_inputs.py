@@ -116,6 +116,21 @@ def test_changes_count(change: Callable[[torch.Tensor], None], way: str) -> None
     torch.testing.assert_close(call(x), model(x))
 
 
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__.strip("_"))
+@torch.no_grad()
+def test_changes_of_tensors_that_take_turns_count(change: Callable[[torch.Tensor], None], way: str) -> None:
+    """Two sets of buffers are remembered, and a third one takes the place of the older."""
+    model, sets = _Rows().eval(), [torch.randn(4, 4) for _ in range(3)]
+    call = WAYS[way](model, sets[0].clone())
+    for turns in ([0, 1, 0, 1], [0, 1, 2, 0, 1]):
+        for k in turns:
+            torch.testing.assert_close(call(sets[k]), model(sets[k]))
+        change(sets[turns[-1] - 1])
+        for x in sets:
+            torch.testing.assert_close(call(x), model(x))
+
+
 @pytest.mark.parametrize("way", ["engine", "module"])
 @torch.no_grad()
 def test_other_dtypes_and_sizes_are_refused_as_ever(way: str) -> None:
