@@ -71,10 +71,9 @@ bool is_in_templates(const ConvolutionCase& c, DType x, CpuFeatures features) {
   return group == 1 || (c.input[1] % group == 0 && c.groups == 1);
 }
 
-TEST_P(ConvolutionTemplate, EqualsTheSumOverTheWindow) {
-  const auto& [c, numbers] = GetParam();
+// With batches of any size, and lines of pixels of any length if `is_any_length`.
+void check_all_tactics(const ConvolutionCase& c, const Multiplication& numbers, bool is_any_length) {
   const auto& [level, x, w] = numbers;
-  if (!test::can_run(level)) GTEST_SKIP() << "this processor has no " << level;
   Target target;
   target.device = level;
   auto type_of = [](DType dtype, const std::vector<int64_t>& shape) {
@@ -95,12 +94,20 @@ TEST_P(ConvolutionTemplate, EqualsTheSumOverTheWindow) {
   result.shape[0] = Dim::symbol("B");
   result.layout = *request.results[0];
   SymbolValues symbols{{"B", c.input[0]}};
+  SymbolTable table{{"B", {}}};
+  if (is_any_length) {
+    const int64_t outer = 2 * c.padding - c.dilation * (c.weight.back() - 1) - 1;
+    operands[0].shape.back() = Dim::symbol("W");
+    result.shape.back() = floor_divide(Dim::symbol("W") + outer, c.stride) + 1;
+    symbols["W"] = c.input.back();
+    table["W"] = {};
+  }
   std::vector<HostBuffer> buffers;
   for (const TensorType& type : operands) buffers.push_back(random_buffer(type, symbols, buffers.size()));
   const auto tactics = convolution_tactics(operands, attributes, features_of(target));
   for (const PanelTactic& tactic : tactics_to_try(tactics, c.input[2])) {
     const TemplateKernel plan = plan_convolution(operands, result, attributes, outside,
-                                                 plain_epilogue(result), {{"B", {}}}, target, tactic);
+                                                 plain_epilogue(result), table, target, tactic);
     buffers.push_back(HostBuffer(result, symbols));
     run_template(plan, symbols, buffers);
     for_each_index(convolution_result_shape(c), [&](const std::vector<int64_t>& place) {
@@ -111,6 +118,13 @@ TEST_P(ConvolutionTemplate, EqualsTheSumOverTheWindow) {
     });
     buffers.pop_back();
   }
+}
+
+TEST_P(ConvolutionTemplate, EqualsTheSumOverTheWindow) {
+  const auto& [c, numbers] = GetParam();
+  if (!test::can_run(numbers.level)) GTEST_SKIP() << "this processor has no " << numbers.level;
+  check_all_tactics(c, numbers, false);
+  check_all_tactics(c, numbers, true);
 }
 
 const ConvolutionCase kConvolutionCases[] = {
@@ -140,6 +154,12 @@ const ConvolutionCase kConvolutionCases[] = {
     {{0, 16, 5, 5}, {16, 16, 3, 3}, 1, 1, 1, 1, true},      // no image
     {{1, 8, 9, 11}, {20, 8, 5, 3}, 2, 2, 1, 1, true},       // whole rows of the window, in fours of channels
     {{2, 64, 7, 9}, {50, 64, 3, 3}, 2, 1, 1, 1, true},      // taps, in fours
+    {{3, 36, 3, 35}, {9, 36, 3, 3}, 1, 1, 1, 1, true},  // lines longer than tiles, which begin in any row of
+                                                        // one
+    {{2, 32, 5, 77}, {17, 32, 3, 3}, 2, 3, 2, 1, false},      // with stride and dilation
+    {{2, 64, 2, 33}, {32, 32, 1, 3}, 1, 1, 1, 2, true},       // in groups
+    {{2, 32, 39}, {10, 32, 5}, 1, 2, 1, 1, true},             // one spatial dim
+    {{2, 32, 2, 1, 13}, {9, 32, 2, 2, 3}, 1, 1, 1, 1, true},  // three, of several images in a tile
 };
 
 INSTANTIATE_TEST_SUITE_P(

@@ -3,6 +3,8 @@
 #include "ops/convolution.h"
 
 #include <algorithm>
+#include <numeric>
+#include <optional>
 
 namespace ingot::core::cpu {
 
@@ -28,8 +30,28 @@ class RowFiller {
     for (const Dim& dim : geometry.output) output_.push_back(request.dims.emit(dim));
   }
 
-  // Image and pixel of the first row by division, of the others by incrementing.
+  // Image and pixel of the first row by division. The other rows are lanes of vectors where lines of pixels
+  // are as long as tiles, so that at most one row begins a line; otherwise they are counted one by one.
   void fill() {
+    const std::optional<int64_t> width = geometry_.output.back().constant();
+    if (geometry_.whole_window_rows || (width && *width < tile_rows_)) return fill_one_by_one();
+    if (width) return fill_together();
+    llvm::Value* fits = builder_.CreateICmpUGE(output_.back(), number(tile_rows_));
+    emit_if(builder_, fits, [&] { fill_together(); }, [&] { fill_one_by_one(); });
+  }
+
+ private:
+  size_t rank() const { return geometry_.input.size(); }
+  llvm::Value* number(int64_t value) { return builder_.getInt64(value); }
+  llvm::Value* times(llvm::Value* a, int64_t b) {
+    return builder_.CreateNSWMul(a, llvm::ConstantInt::getSigned(a->getType(), b));
+  }
+  // For all rows.
+  llvm::Value* spread(llvm::Value* value) {
+    return together_ ? builder_.CreateVectorSplat(static_cast<unsigned>(tile_rows_), value) : value;
+  }
+
+  Values first_pixel() {
     Values pixel(rank());
     llvm::Value* rest = request_.row;
     for (size_t dim = rank(); dim-- > 0;) {
@@ -37,28 +59,40 @@ class RowFiller {
       rest = builder_.CreateUDiv(rest, output_[dim]);
     }
     pixel.insert(pixel.begin(), rest);
-    emit_carrying_loop(builder_, number(0), number(tile_rows_), 1, pixel,
+    return pixel;
+  }
+
+  void fill_one_by_one() {
+    emit_carrying_loop(builder_, number(0), number(tile_rows_), 1, first_pixel(),
                        [&](llvm::Value* row, std::span<llvm::Value* const> place) {
                          fill_row(row, place);
-                         return next_pixel(row, place);
+                         llvm::Value* last = builder_.CreateNSWSub(request_.rows, number(1));
+                         llvm::Value* step = builder_.CreateICmpSLT(row, last);
+                         return advance(place, builder_.CreateZExt(step, builder_.getInt64Ty()));
                        });
   }
 
- private:
-  size_t rank() const { return geometry_.input.size(); }
-  llvm::Value* number(int64_t value) { return builder_.getInt64(value); }
-  llvm::Value* times(llvm::Value* a, int64_t b) { return builder_.CreateNSWMul(a, number(b)); }
+  void fill_together() {
+    together_ = true;
+    Values place = first_pixel();
+    for (llvm::Value*& index : place) index = spread(index);
+    std::vector<uint64_t> rows(static_cast<size_t>(tile_rows_));
+    std::iota(rows.begin(), rows.end(), 0);
+    llvm::Value* last = spread(builder_.CreateNSWSub(request_.rows, number(1)));
+    llvm::Value* row = builder_.CreateBinaryIntrinsic(
+        llvm::Intrinsic::umin, llvm::ConstantDataVector::get(builder_.getContext(), rows), last);
+    fill_row(number(0), advance(place, row));
+    together_ = false;
+  }
 
-  // Missing rows repeat the last one.
-  Values next_pixel(llvm::Value* row, std::span<llvm::Value* const> place) {
-    llvm::Value* last = builder_.CreateNSWSub(request_.rows, number(1));
-    llvm::Value* carry = builder_.CreateZExt(builder_.CreateICmpSLT(row, last), builder_.getInt64Ty());
+  // By less than a line of pixels. Missing rows repeat the last one.
+  Values advance(std::span<llvm::Value* const> place, llvm::Value* carry) {
     Values next(place.begin(), place.end());
     for (size_t dim = rank(); dim-- > 0;) {
-      llvm::Value* up = builder_.CreateNSWAdd(next[dim + 1], carry);
-      llvm::Value* over = builder_.CreateICmpEQ(up, output_[dim]);
-      next[dim + 1] = builder_.CreateSelect(over, number(0), up);
-      carry = builder_.CreateZExt(over, builder_.getInt64Ty());
+      llvm::Value *up = builder_.CreateNSWAdd(next[dim + 1], carry), *size = spread(output_[dim]);
+      llvm::Value* over = builder_.CreateICmpUGE(up, size);
+      next[dim + 1] = builder_.CreateSelect(over, builder_.CreateNSWSub(up, size), up);
+      carry = builder_.CreateZExt(over, up->getType());
     }
     next[0] = builder_.CreateNSWAdd(next[0], carry);
     return next;
@@ -66,16 +100,16 @@ class RowFiller {
 
   // Coordinate in the image of tap `tap` along `dim`.
   llvm::Value* coordinate(std::span<llvm::Value* const> place, size_t dim, llvm::Value* tap) {
-    llvm::Value* first =
-        builder_.CreateNSWSub(times(place[dim + 1], geometry_.stride[dim]), number(geometry_.padding[dim]));
-    return builder_.CreateNSWAdd(first, times(tap, geometry_.dilation[dim]));
+    llvm::Value* first = builder_.CreateNSWSub(times(place[dim + 1], geometry_.stride[dim]),
+                                               spread(number(geometry_.padding[dim])));
+    return builder_.CreateNSWAdd(first, spread(times(tap, geometry_.dilation[dim])));
   }
   llvm::Value* is_inside(llvm::Value* coordinate, size_t dim) {
-    return builder_.CreateICmpULT(coordinate, input_[dim]);  // negative ones are huge as unsigned
+    return builder_.CreateICmpULT(coordinate, spread(input_[dim]));  // negative ones are huge as unsigned
   }
 
   void fill_row(llvm::Value* row, std::span<llvm::Value* const> place) {
-    fill_taps(row, place, 0, place[0], builder_.getTrue(), number(0));
+    fill_taps(row, place, 0, place[0], spread(builder_.getTrue()), number(0));
   }
 
   // Recurses over the spatial dims: `pixel` is the index so far in the flattened image, `segment` that of the
@@ -84,27 +118,33 @@ class RowFiller {
                  llvm::Value* inside, llvm::Value* segment) {
     bool last = dim + 1 == rank();
     if (last && geometry_.whole_window_rows) return store_window_row(row, place, pixel, inside, segment);
+    llvm::Value* line = builder_.CreateNSWMul(pixel, spread(input_[dim]));
+    llvm::Value* first =
+        last ? channels_of(builder_.CreateNSWAdd(line, coordinate(place, dim, number(0)))) : nullptr;
     emit_loop(builder_, number(0), number(geometry_.window[dim]), 1, [&](llvm::Value* tap) {
       llvm::Value* at = coordinate(place, dim, tap);
-      llvm::Value* next_pixel = builder_.CreateNSWAdd(builder_.CreateNSWMul(pixel, input_[dim]), at);
       llvm::Value* next_inside = builder_.CreateAnd(inside, is_inside(at, dim));
       llvm::Value* next_segment = builder_.CreateNSWAdd(times(segment, geometry_.window[dim]), tap);
-      if (!last) return fill_taps(row, place, dim + 1, next_pixel, next_inside, next_segment);
-      llvm::Value* pointer = channels_of(next_pixel);
-      if (geometry_.is_padded()) pointer = builder_.CreateSelect(next_inside, pointer, request_.extra);
+      if (!last)
+        return fill_taps(row, place, dim + 1, builder_.CreateNSWAdd(line, at), next_inside, next_segment);
+      llvm::Value* behind = spread(times(tap, geometry_.dilation[dim] * geometry_.channels));
+      llvm::Value* pointer = builder_.CreateGEP(request_.element, first, behind);
+      if (geometry_.is_padded())
+        pointer = builder_.CreateSelect(next_inside, pointer, spread(request_.extra));
       store(row, next_segment, pointer);
     });
   }
 
   llvm::Value* channels_of(llvm::Value* pixel) {
     llvm::Value* channel = times(request_.group, geometry_.group_channels);
-    llvm::Value* place = builder_.CreateNSWAdd(times(pixel, geometry_.channels), channel);
+    llvm::Value* place = builder_.CreateNSWAdd(times(pixel, geometry_.channels), spread(channel));
     return builder_.CreateGEP(request_.element, request_.buffers[0], place);
   }
 
   void store(llvm::Value* row, llvm::Value* segment, llvm::Value* pointer) {
     llvm::Value* slot = builder_.CreateNSWAdd(times(segment, tile_rows_), row);
-    builder_.CreateStore(pointer, builder_.CreateGEP(builder_.getPtrTy(), request_.table, slot));
+    llvm::Value* to = builder_.CreateGEP(builder_.getPtrTy(), request_.table, slot);
+    builder_.CreateAlignedStore(pointer, to, llvm::Align(sizeof(void*)));
   }
 
   // One row of the window is contiguous. Where it leaves the image, a padded copy replaces it.
@@ -155,6 +195,7 @@ class RowFiller {
   const ImageGeometry& geometry_;
   Builder& builder_;
   int tile_rows_;
+  bool together_ = false;  // values are vectors of all rows
   Values input_, output_;
 };
 
