@@ -11,6 +11,7 @@ from torch.fx import GraphModule, Node
 
 from ingot import compat, gpus, host_values
 from ingot.capture import Input
+from ingot.kinds import InputRole
 from ingot.settings import Settings
 
 _HOST = torch.device("cpu")
@@ -51,7 +52,11 @@ def compute_on_gpu(module: GraphModule, inputs: Sequence[Input], settings: Setti
     """Changes what a graph on a GPU computes on the host though nothing asks for that."""
     own = _device_of(settings)
     if own != _HOST and _gpu_of(module, inputs) is not None:
-        host_values.move(module.graph, own)
+        placeholders = (node for node in module.graph.nodes if node.op == "placeholder")
+        pairs = zip(placeholders, inputs, strict=True)
+        host_values.move(
+            module.graph, own, {node for node, given in pairs if given.kind == InputRole.CONSTANT}
+        )
         module.recompile()
 
 

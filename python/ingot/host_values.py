@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tensors that a graph for a GPU computes on the host from nothing of the host, as positions by `torch.arange(n)` are.
+"""Tensors that a graph for a GPU computes on the host from nothing but its constants, as positions by `torch.arange(n)` are.
 
 Eager computes them there and copies them. On the GPU they are as right, and neither leave the engine nor wait for the host.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 import torch
 from torch._subclasses.fake_tensor import FakeTensor
@@ -16,19 +16,25 @@ from torch.utils import _pytree
 _READS = {torch.ops.aten._local_scalar_dense.default, torch.ops.aten.item.default}  # numbers for the host
 
 
-def move(graph: Graph, gpu: torch.device) -> None:
-    """Changes the nodes of the graph that compute on the host to ones that compute on `gpu`, where nobody can tell."""
-    for group in _groups(graph):
+def move(graph: Graph, gpu: torch.device, constants: Collection[Node] = ()) -> None:
+    """Changes the nodes of the graph that compute on the host to ones that compute on `gpu`, where nobody can tell.
+
+    `constants`: placeholders whose values are the program's own and never change, as its attributes are; they are copied.
+    """
+    given = {node for node in graph.nodes if node.op == "get_attr" or node in constants}
+    copies: dict[Node, Node] = {}
+    for group in _groups(graph, given):
         if all(_may_move(node) for node in group):
             for node in group:
                 _move(node, gpu)
+                _read_copies(node, gpu, given, copies)
 
 
-def _groups(graph: Graph) -> Iterator[list[Node]]:
-    """The nodes whose results are tensors of the host, those that read each other in one group."""
+def _groups(graph: Graph, given: Collection[Node]) -> Iterator[list[Node]]:
+    """The nodes that compute tensors of the host, those that read each other in one group; `given` are in none."""
     group_of: dict[Node, dict[Node, None]] = {}
     for node in graph.nodes:
-        if not _is_of_host(node):
+        if not _is_of_host(node) or node in given:
             continue
         own = group_of[node] = {node: None}
         for source in node.all_input_nodes:
@@ -75,6 +81,26 @@ def _move(node: Node, gpu: torch.device) -> None:
         if not tensors_of(user) and user.kwargs.get("device") is not None:
             user.update_kwarg("device", gpu)
     node.meta["val"] = _pytree.tree_map_only(FakeTensor, lambda value: _on(value, gpu), node.meta["val"])
+
+
+def _read_copies(node: Node, gpu: torch.device, given: Collection[Node], copies: dict[Node, Node]) -> None:
+    """Makes a node that has moved read copies on the GPU of what is given on the host. One copy of each is for all."""
+    for source in node.all_input_nodes:
+        if source not in given or not _is_of_host(source):
+            continue
+        if source not in copies:
+            copies[source] = _copied(source, gpu)
+        node.replace_input_with(source, copies[source])
+
+
+def _copied(source: Node, gpu: torch.device) -> Node:
+    last = source
+    while last.op == "placeholder" and last.next.op == "placeholder":  # which stay together
+        last = last.next
+    with source.graph.inserting_after(last):
+        copy = source.graph.call_function(torch.ops.aten._to_copy.default, (source,), {"device": gpu})
+    copy.meta["val"] = _on(source.meta["val"], gpu)
+    return copy
 
 
 def _on(value: FakeTensor, gpu: torch.device) -> torch.Tensor:

@@ -55,11 +55,19 @@ def _braided(x: torch.Tensor) -> torch.Tensor:
     return x + (left + right).to(x.device)
 
 
+def _scaled(x: torch.Tensor) -> torch.Tensor:
+    """By constants of the program, one of which two chains read."""
+    root, weights = torch.tensor(64.0), torch.tensor([1.0, 2.0, 3.0, 4.0])
+    return x / torch.sqrt(root * 3) + (weights * torch.arange(4)).to(x.device) * weights.sum().to(x.device)
+
+
 def _two_groups(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     return x + torch.arange(4).to(x.device), torch.ones(3) * 2
 
 
-@pytest.mark.parametrize("function", [_biased, _indexed, _asserted, _braided], ids=lambda each: each.__name__)
+@pytest.mark.parametrize(
+    "function", [_biased, _indexed, _asserted, _braided, _scaled], ids=lambda each: each.__name__
+)
 def test_what_starts_from_nothing_is_computed_on_the_gpu(function: Callable) -> None:
     module = _traced(function, "cuda:0")
     assert _devices(module) == {"cpu", "cuda"}
@@ -67,8 +75,20 @@ def test_what_starts_from_nothing_is_computed_on_the_gpu(function: Callable) -> 
     assert _devices(module) == {"cuda"}
     assert all(node in source.users for node in module.graph.nodes for source in node.all_input_nodes)
     assert "cpu" not in module.graph.python_code("self").src
-    with FakeTensorMode():  # the calls fit together
+    module.graph.lint()
+    with FakeTensorMode(allow_non_fake_inputs=True):  # the calls fit together
         assert module(torch.empty(4, 4, device="cuda:0")).device == GPU
+
+
+def test_constants_that_are_inputs_are_copied() -> None:
+    """As torch.export lifts them. Others, such as buffers, may change."""
+    module = _traced(lambda x, y, z: x + (y * 2).to(x.device) + (z * 2).to(x.device), "cuda:0", "cpu", "cpu")
+    placeholders = [node for node in module.graph.nodes if node.op == "placeholder"]
+    host_values.move(module.graph, GPU, {placeholders[1]})
+    module.graph.lint()
+    products = [node for node in module.graph.nodes if node.target is torch.ops.aten.mul.Tensor]
+    assert [node.meta["val"].device.type for node in products] == ["cuda", "cpu"]
+    assert [node.op for node in module.graph.nodes][:3] == ["placeholder"] * 3
 
 
 def test_the_graph_computes_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -110,7 +130,7 @@ def test_what_follows_from_elsewhere_stays(name: str) -> None:
 
 @needs_gpu
 @pytest.mark.parametrize(
-    "function", [_biased, _indexed, _asserted, _braided, _two_groups], ids=lambda each: each.__name__
+    "function", [_biased, _indexed, _asserted, _braided, _scaled, _two_groups], ids=lambda each: each.__name__
 )
 def test_engines_compute_it(function: Callable) -> None:
     x = torch.randn(4, 4, device="cuda")
