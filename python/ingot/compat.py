@@ -245,6 +245,21 @@ def without_guards(environment: Any) -> AbstractContextManager[None]:
     return contextlib.nullcontext() if suppress is None else suppress()
 
 
+@contextlib.contextmanager
+def without_unbound_symbols(environment: Any) -> Iterator[None]:
+    """What is traced apart from a program may leave symbols of sizes that follow from data, which nothing of the program binds.
+
+    Torch forgets them: it would refuse the next trace because of them. `environment` may be None.
+    """
+    name = "pending_fresh_unbacked_symbols"
+    before = [*getattr(environment, name, [])]
+    try:
+        yield
+    finally:
+        if hasattr(environment, name):
+            getattr(environment, name)[:] = before
+
+
 NARROWING_DEVICES = ("cpu", "cuda")  # torch.is_autocast_enabled has no answer for "meta"
 
 

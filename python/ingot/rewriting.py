@@ -337,7 +337,8 @@ def _traced(node: Node) -> GraphModule:
 
     before = compat.guards_seen(values)
     try:
-        with _fake_mode(values):
+        mode = _fake_mode(values)
+        with mode, compat.without_unbound_symbols(mode.shape_env):
             traced = make_fx(call, decomposition_table=decompositions())(*values)
     except Exception as error:
         raise _CannotError(f"{node.name} cannot be traced by itself: {error}") from error
@@ -359,7 +360,8 @@ def _result_of(node: Node) -> Any:
     args, kwargs = map_arg((node.args, node.kwargs), found.__getitem__)
     mode = _fake_mode(list(found.values()))
     try:
-        with mode, compat.without_guards(mode.shape_env):
+        environment = mode.shape_env
+        with mode, compat.without_guards(environment), compat.without_unbound_symbols(environment):
             return node.target(*args, **kwargs)
     except _CannotError:
         raise

@@ -151,6 +151,43 @@ def test_no_size_is_fixed_by_what_is_asked_of_torch(function):
     torch.testing.assert_close(ingot.dynamo.compile(program)(torch.ones(7, 8)), function(torch.ones(7, 8)))
 
 
+def selected_and_written(x):
+    kept = x[x[:, 0] > 0]
+    kept = torch.nn.functional.dropout(kept, training=False)
+    kept += 1
+    return kept.softmax(-1).sum(0)
+
+
+def written_after_a_selection(x):
+    places = torch.nonzero(x > 0)
+    y = x * 2
+    y[0].mul_(5)
+    return y.softmax(-1) + places.sum()
+
+
+def selected_in_a_composite(x):
+    y = x.clone()
+    y.view(-1)[:2].zero_()
+    return torch.masked_select(y, y > 0).softmax(-1).sum()
+
+
+@pytest.mark.parametrize(
+    "function",
+    [selected_and_written, written_after_a_selection, selected_in_a_composite],
+    ids=lambda function: function.__name__,
+)
+def test_sizes_from_data_do_not_keep_programs_from_becoming_functional(function):
+    """The trial of one node leaves nothing behind that the trace of the whole program stumbles over."""
+    program = exported(function, torch.randn(6, 8).abs(), dynamic=False)
+    for graph in (dynamo.importable(program)[1], dynamo.importable(program)[1]):
+        targets = [node.target for node in graph.graph.nodes if node.op == "call_function"]
+        assert not any(getattr(target, "_schema", None) and target._schema.is_mutable for target in targets)
+    compiled = ingot.dynamo.compile(program, torch_executed_ops={"aten.softmax.int", "aten._softmax.default"})
+    assert compiled.report.fallbacks and compiled.report.engines
+    x = torch.randn(6, 8)
+    torch.testing.assert_close(compiled(x), function(x.clone()))
+
+
 def test_what_needs_nothing_is_taken_as_it_is():
     program = exported(lambda x: (x * 2).relu(), torch.randn(4, 8))
     assert str(rewritten(program).graph) == str(program.graph)
