@@ -17,6 +17,6 @@ target_compile_options(ingot_src_cli PRIVATE -O1)  # nothing in it takes time, a
 target_link_libraries(ingot_src_cli PRIVATE ingot_options fmt::fmt-header-only CLI11::CLI11 nlohmann_json::nlohmann_json)
 target_include_directories(ingot_src_cli SYSTEM PRIVATE ${INGOT_MINIZIP_INCLUDE})
 if(WIN32)  # nothing of the library is seen but the C API
-  target_sources(ingot_src_cli PRIVATE src/support/error.cpp src/support/text.cpp src/support/windows/paths.cpp src/support/windows/text.cpp)
+  target_sources(ingot_src_cli PRIVATE src/support/error.cpp src/support/text.cpp src/support/windows/full_path.cpp src/support/windows/paths.cpp src/support/windows/text.cpp)
 endif()
 target_compile_definitions(ingot_src_cli PRIVATE INGOT_VERSION="${PROJECT_VERSION}")

@@ -69,6 +69,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "cli/accuracy_rule": ("compiler", "cli"),
     "cli/nearest": ("support", "cli"),
     "cli/paths": ("support", "cli"),
+    "cli/windows": ("support", "cli"),
 }
 # Code for GPUs: made by one half of the backend, and read by the other.
 LAYERS["backends/cuda/images"] = ("engine", "backends/cuda/kernel_abi.h")

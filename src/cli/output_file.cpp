@@ -4,7 +4,6 @@
 #include <fmt/core.h>
 
 #include <filesystem>
-#include <system_error>
 
 #include "cli/commands.h"
 #include "cli/system.h"
@@ -12,13 +11,11 @@
 namespace ingot::cli {
 
 void check_output_path(const std::string& path) {
-  std::error_code ignored;
   const std::filesystem::path file = to_path(path);
-  const std::filesystem::path folder = file.has_parent_path() ? file.parent_path() : ".";
-  if (!std::filesystem::is_directory(folder, ignored))
-    throw CommandError(fmt::format("cannot write '{}': there is no folder '{}'", path, to_text(folder)));
-  if (std::filesystem::is_directory(file, ignored))
-    throw CommandError(fmt::format("cannot write '{}': it is a folder", path));
+  const std::string folder = file.has_parent_path() ? to_text(file.parent_path()) : ".";
+  if (!is_folder(folder))
+    throw CommandError(fmt::format("cannot write '{}': there is no folder '{}'", path, folder));
+  if (is_folder(path)) throw CommandError(fmt::format("cannot write '{}': it is a folder", path));
 }
 
 OutputFile::OutputFile(const std::string& path) {

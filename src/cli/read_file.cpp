@@ -4,7 +4,6 @@
 #include <fmt/core.h>
 
 #include <cerrno>
-#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <system_error>
@@ -20,11 +19,8 @@ namespace {
 }
 
 std::ifstream open(const std::string& path) {
-  std::error_code ignored;
-  const std::filesystem::path file = to_path(path);
-  if (std::filesystem::is_directory(file, ignored))
-    refuse(path, EISDIR);  // opening a folder succeeds, but reading fails
-  std::ifstream stream(file, std::ios::binary);
+  if (is_folder(path)) refuse(path, EISDIR);  // opening a folder succeeds, but reading fails
+  std::ifstream stream(path_to_open(path), std::ios::binary);
   if (!stream) refuse(path, errno);
   return stream;
 }

@@ -13,6 +13,10 @@ std::filesystem::path to_path(const std::string& text);
 std::string to_text(const std::filesystem::path& path);
 std::string extension_of(const std::string& path);  // ".npz"
 
+// For opening a file with the standard library, whose limit on Windows is 260 characters otherwise.
+std::filesystem::path path_to_open(const std::string& path);
+bool is_folder(const std::string& path);
+
 // The arguments of main, in UTF-8 on Windows; they live as long as the process. A console there shows what is
 // printed from now on as UTF-8.
 char** own_arguments(int& argc, char** argv);

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cmath>
 #include <cstdlib>
+#include <system_error>
 #include <vector>
 
 #include <fmt/core.h>
@@ -134,6 +135,13 @@ std::optional<int> start_ranks(int count, double deadline_seconds) {
   if (failed.empty()) return std::nullopt;
   throw CommandError(
       fmt::format("{} {} failed", failed.size() == 1 ? "rank" : "ranks", fmt::join(failed, ", ")));
+}
+
+std::filesystem::path path_to_open(const std::string& path) { return to_path(path); }
+
+bool is_folder(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::is_directory(to_path(path), ignored);
 }
 
 char** own_arguments(int&, char** argv) { return argv; }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "cli/commands.h"
+#include "support/windows/full_path.h"
 
 // Files are not searched for arguments with a * or ?, as shells do elsewhere.
 extern "C" {
@@ -18,6 +19,14 @@ int _CRT_glob = 0;  // NOLINT
 }
 
 namespace ingot::cli {
+
+std::filesystem::path path_to_open(const std::string& path) { return core::full_path(to_path(path).c_str()); }
+
+// std::filesystem takes the prefix of long paths for a pattern.
+bool is_folder(const std::string& path) {
+  const DWORD attributes = ::GetFileAttributesW(path_to_open(path).c_str());
+  return attributes != INVALID_FILE_ATTRIBUTES && (attributes & FILE_ATTRIBUTE_DIRECTORY) != 0;
+}
 
 char** own_arguments(int& argc, char** argv) {
   ::SetConsoleOutputCP(CP_UTF8);
@@ -41,7 +50,7 @@ std::optional<int> start_ranks(int, double) {
 void* open_zip(const std::string& path) {
   zlib_filefunc64_def functions;
   fill_win32_filefunc64W(&functions);
-  return unzOpen2_64(to_path(path).c_str(), &functions);
+  return unzOpen2_64(path_to_open(path).c_str(), &functions);
 }
 
 }  // namespace ingot::cli

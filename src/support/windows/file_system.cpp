@@ -9,6 +9,7 @@
 #include <string>
 
 #include "support/windows/access.h"
+#include "support/windows/full_path.h"
 #include "support/windows/rename.h"
 #include "support/windows/text.h"
 
@@ -17,16 +18,6 @@ namespace {
 
 // Others may read, write, rename and remove what we have open, as everywhere else.
 constexpr DWORD kShare = FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE;
-
-// Absolute; with the prefix that lifts the limit of 260 characters where it is needed.
-std::wstring full_path(const wchar_t* path) {
-  constexpr size_t kLongest = 240;
-  std::wstring full(::GetFullPathNameW(path, 0, nullptr, nullptr), L'\0');
-  full.resize(::GetFullPathNameW(path, static_cast<DWORD>(full.size()), full.data(), nullptr));
-  if (full.empty()) return path;
-  if (full.size() < kLongest || full.starts_with(L"\\\\?\\") || full.starts_with(L"\\\\.\\")) return full;
-  return full.starts_with(L"\\\\") ? L"\\\\?\\UNC" + full.substr(1) : L"\\\\?\\" + full;
-}
 
 HANDLE handle_of(int file) { return reinterpret_cast<HANDLE>(::_get_osfhandle(file)); }
 
