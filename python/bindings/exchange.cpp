@@ -341,6 +341,15 @@ nb::object resolved(nb::handle object, const ArrayView& view) {
   return (plain.is_valid() ? plain : nb::borrow(object)).attr("contiguous")();
 }
 
+void check_writable(nb::handle object, const char* what) {
+  static PyObject* const is_inference = find_in_torch({"TensorBase", "is_inference"});
+  if (!is_of_torch(object)) return;
+  const nb::object requires_grad = nb::getattr(object, "requires_grad", nb::object());
+  const bool may_be_fixed =
+      requires_grad.is(nb::bool_(true)) || (answers_yes(object, is_inference) && !is_inference_in_torch());
+  if (may_be_fixed) nb::module_::import_("ingot.written").attr("check_writable")(object, what);
+}
+
 void refuse_lazy(nb::handle object, const ArrayView& view, const char* what) {
   if (is_of_torch(object) && without_lazy_bits(object, view).is_valid())
     refuse(what,

@@ -50,6 +50,9 @@ void view_array(nb::handle object, ArrayView& view, const char* what);
 // Tensors that torch made from read-only memory (torch.from_numpy) are not known to be.
 void view_updated_array(nb::handle object, ArrayView& view, const char* what);
 
+// For each call: raises ingot.UserError if torch would not write such an argument now, as a leaf of autograd.
+void check_writable(nb::handle object, const char* what);
+
 // Tells autograd that tensors of torch were written, as torch's own in-place operators do; no effect on other
 // arrays.
 void bump_versions(std::span<const nb::handle> objects);

@@ -113,7 +113,9 @@ nb::list Session::run(std::span<const nb::handle> inputs, nb::handle like, std::
   std::vector<nb::handle> updated;  // those that the call writes
   for (size_t i = 0; i < inputs.size(); ++i) {
     tensors[i] = view(i, inputs[i], arrays[i], kept, views);
-    if (is_updated(i)) updated.push_back(inputs[i]);
+    if (!is_updated(i)) continue;
+    check_writable(inputs[i], inputs_[i].name.c_str());
+    updated.push_back(inputs[i]);
   }
   const auto is_on_gpu = [](const ingot_tensor& tensor) { return tensor.device_type == INGOT_DEVICE_CUDA; };
   const auto on_gpu = std::ranges::find_if(tensors, is_on_gpu);

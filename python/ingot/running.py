@@ -19,6 +19,7 @@ from ingot.slowness import Slowness
 from ingot.speed import Times
 from ingot.staged_part import StagedPart
 from ingot.views import restore_orders
+from ingot.written import check_writable
 
 
 @dataclass
@@ -120,6 +121,8 @@ class WriteBack:
         self.updated = {position for _, position in self.writes if position in self.given}
 
     def __call__(self, arguments: list) -> list:
+        for position in self.updated:
+            check_writable(arguments[position], f"input {self.names[position]!r}")
         self._refuse_shared_updates(arguments)
         try:
             result = self.module(*arguments)

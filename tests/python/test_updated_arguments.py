@@ -82,6 +82,57 @@ def test_inference_tensors_have_no_version(module):
         assert torch.equal(cache, torch.ones(64))
 
 
+class AddInParts(torch.nn.Module):
+    def forward(self, cache, x):
+        product = negated(cache * 2)  # torch runs it
+        cache.add_(x)
+        return product
+
+
+def made_in_inference_mode():
+    with torch.inference_mode():
+        return torch.zeros(64)
+
+
+# Arguments that eager does not write; the modes in which it does.
+FIXED = {
+    "leaf": (lambda: torch.zeros(64, requires_grad=True), torch.no_grad),
+    "parameter": (lambda: torch.nn.Parameter(torch.zeros(64)), torch.inference_mode),
+    "view of a leaf": (lambda: torch.zeros(80, requires_grad=True)[8:72], torch.no_grad),
+    "inference tensor": (made_in_inference_mode, torch.inference_mode),
+}
+
+
+@pytest.mark.parametrize("way", ["module", "engine", "in parts", "jit"])
+@pytest.mark.parametrize("kind", FIXED)
+def test_what_torch_does_not_write_is_refused(kind, way, module):
+    model = AddInParts() if way == "in parts" else Add()
+    make = {"module": lambda: module, "engine": lambda: module.engine, "jit": lambda: torch.compile(model, backend="ingot")}  # fmt: skip
+    call = make.get(way, lambda: ingot.compile(model, inputs=[torch.zeros(64), torch.ones(64)]))()
+    tensor, writing = FIXED[kind]
+    for _ in range(3):  # the views of a call's tensors are remembered
+        cache, x = tensor(), torch.ones(64)
+        call(torch.zeros(64), x)
+        with pytest.raises(RuntimeError):
+            model(tensor(), x)  # torch writes some before it refuses
+        with pytest.raises((ingot.UserError, RuntimeError)) as info:
+            call(cache, x)
+        assert way == "jit" or info.value.code == "INGOT-U338"
+        assert way == "jit" or "cache" in str(info.value)
+        assert not cache.detach().any()
+        with writing():
+            call(cache, x)
+        assert (cache.detach() == 1).all()
+
+
+def test_what_is_only_read_may_be_such(module):
+    for make, _ in FIXED.values():
+        cache = torch.zeros(64)
+        module.engine(cache, make().detach() + 1)
+        module(cache, make())
+        assert (cache == 1).all()
+
+
 class AddToAll(torch.nn.Module):
     def forward(self, x, *caches):
         for cache in caches:
@@ -96,7 +147,7 @@ def test_each_of_them_counts_its_versions(make):
     caches = [torch.zeros(4) for _ in range(4)]
     with torch.inference_mode():
         caches[1] = torch.zeros(4)  # has no version
-    with torch.no_grad():
+    with torch.inference_mode():
         call(x, *caches)
         before = [cache._version for cache in caches if not cache.is_inference()]
         call(x, *caches)

@@ -16,6 +16,7 @@ from ingot._ctypes import dlpack
 from ingot._ctypes.library import Handle
 from ingot._ctypes.structs import Tensor
 from ingot.errors import UserError, first_line
+from ingot.written import check_writable
 
 _MAX_RANK = 64
 
@@ -50,6 +51,7 @@ def view(value: Any, tensor: Tensor, what: str) -> Any:
 def view_updated(value: Any, tensor: Tensor, what: str) -> Any:
     """The same for an argument that the call writes; UserError if it is known to be read-only."""
     kept = view(value, tensor, what)
+    check_writable(value, what)
     api = dlpack.exchange_of(type(value))
     if api.is_read_only(value) if api is not None else not kept[0].flags.writeable:
         refuse(
