@@ -69,7 +69,9 @@ def compile(
     Returns a module that is called like the model. Nodes that Ingot lacks run in torch (see `ingot.report`).
     Raises UnsupportedError with require_full_compilation, UserError on bad options or inputs.
     """
-    return _compile_program(exported_program, Settings.parse(options), inputs, arg_inputs, kwarg_inputs)
+    require(exported_program, ExportedProgram, "compile takes a program of torch.export")
+    with one_program.building(exported_program.graph_module, one_program.is_wanted(options)):
+        return _compile_program(exported_program, Settings.parse(options), inputs, arg_inputs, kwarg_inputs)
 
 
 def _compile_program(
@@ -79,8 +81,7 @@ def _compile_program(
     arg_inputs: Sequence[Any] | None,
     kwarg_inputs: Mapping[str, Any] | None,
 ) -> CompiledModule:
-    require(exported_program, ExportedProgram, "compile takes a program of torch.export")
-    with one_program.building(exported_program.graph_module, settings):
+    with one_program.building(exported_program.graph_module, settings.one_program):
         positional, keywords = given_inputs(inputs if inputs is not None else arg_inputs, kwarg_inputs)
         if settings.one_program:
             positional, keywords = one_program.agree_on_ranges(exported_program, positional, keywords)
@@ -152,17 +153,18 @@ def build(
     **options: Any,
 ) -> Engine:
     """One engine of a whole program; inputs as in `compile`. UnsupportedError names the first node that an engine cannot run."""
-    options = without_peer_options(options)
-    refuse_for_engines(Settings.parse(options))
     if not isinstance(exported_program, ExportedProgram):
         raise UserError(
             f"build takes an ExportedProgram or the path of a .pt2 file, not {kind_of(exported_program)}",
             code="INGOT-U006",
             advice="export a module first: torch.export.export(model, args)",
         )
-    settings = Settings.parse({**options, "require_full_compilation": True})
-    settings.one_engine = True
-    return _compile_program(exported_program, settings, inputs, arg_inputs, kwarg_inputs).engine
+    with one_program.building(exported_program.graph_module, one_program.is_wanted(options)):
+        options = without_peer_options(options)
+        refuse_for_engines(Settings.parse(options))
+        settings = Settings.parse({**options, "require_full_compilation": True})
+        settings.one_engine = True
+        return _compile_program(exported_program, settings, inputs, arg_inputs, kwarg_inputs).engine
 
 
 def __getattr__(name: str) -> Any:

@@ -57,21 +57,33 @@ def compile(
     Raises UserError on bad options or inputs, UnsupportedError if full compilation is required and impossible.
     """
     options = without_peer_options(options)  # so that one notice names them
-    settings = Settings.parse(options, compile)  # before the export, which may take minutes
     if isinstance(ir, str) and ir == "torch_compile":
+        with one_program.calling(model, options, one_program.JUST_IN_TIME):
+            Settings.parse(options, compile)
         return compiled_whole(model, backend, options)
+    with one_program.calling(model, options):
+        return _ahead_of_time(model, ir, inputs if inputs is not None else arg_inputs, kwarg_inputs, options)
+
+
+def _ahead_of_time(
+    model: Any,
+    ir: Any,
+    inputs: Sequence[Any] | None,
+    kwarg_inputs: Mapping[str, Any] | None,
+    options: Mapping[str, Any],
+) -> CompiledModule:
+    Settings.parse(options, compile)  # before the export, which may take minutes
     if not isinstance(ir, str) or ir not in FRONTS:
         names = ", ".join(f'"{name}"' for name in FRONTS)
         raise UserError(f'ir is one of {names} and "torch_compile", not {ir!r}', code="INGOT-U002")
     model = FRONTS[ir](model)
-    positional, keywords = given_inputs(inputs if inputs is not None else arg_inputs, kwarg_inputs)
+    positional, keywords = given_inputs(inputs, kwarg_inputs)
     if isinstance(model, torch.export.ExportedProgram):
         return dynamo.compile(model, positional, kwarg_inputs=keywords, **options)
-    with one_program.calling(model, settings):
-        args, kwargs = place(list(inspect.signature(model.forward).parameters), positional, keywords)
-        program = export(model, args, kwargs)
-        args, kwargs = narrowed(program, args, kwargs)
-        return dynamo.compile(program, args, kwarg_inputs=kwargs, **options)
+    args, kwargs = place(list(inspect.signature(model.forward).parameters), positional, keywords)
+    program = export(model, args, kwargs)
+    args, kwargs = narrowed(program, args, kwargs)
+    return dynamo.compile(program, args, kwarg_inputs=kwargs, **options)
 
 
 def export(

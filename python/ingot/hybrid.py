@@ -71,7 +71,7 @@ def compile_graph(
 
     `prepare` completes the program of a whole-model engine (its calling convention). `leaving`: nodes for torch, with the reason.
     """
-    with one_program.building(module, settings):
+    with one_program.building(module, settings.one_program):
         return _compile_graph(module, inputs, outputs, settings, prepare, leaving)
 
 

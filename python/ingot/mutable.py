@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch.utils.hooks import RemovableHandle
 
-from ingot import compat
+from ingot import compat, one_program
 from ingot.errors import UserError, kind_of
 from ingot.peer_options import without_peer_options
 from ingot.settings import Settings
@@ -40,7 +40,8 @@ class MutableModule(torch.nn.Module):
         if not isinstance(model, torch.nn.Module) or isinstance(model, MutableModule):
             raise UserError(f"MutableModule takes a torch.nn.Module, not {kind_of(model)}", code="INGOT-U006")
         options = without_peer_options(options) | {"check_weights": check_weights}
-        keep_weights(Settings.parse(options))
+        with one_program.calling(model, options, one_program.JUST_IN_TIME):
+            keep_weights(Settings.parse(options))
         super().__init__()
         own = vars(self)
         own.pop("training")  # the model's

@@ -26,26 +26,35 @@ from ingot.rank_program import Program, Unified
 from ingot.rank_traces import compare
 from ingot.settings import Settings
 
+JUST_IN_TIME = "torch.compile"  # what ranks compile where nobody knows of what the graph is a part
+
 
 @contextmanager
-def calling(model: Any, settings: Settings) -> Iterator[None]:
-    """Around all that a rank does before its program is known: if the trace fails on one of them, the others hear of it at once."""
-    if not settings.one_program:
+def calling(model: Any, options: Any, what: str = "") -> Iterator[None]:
+    """Around all that a rank does before its program is known, with the options as the user gave them: if they are wrong on one of them,
+    or the trace fails there, the others hear of it at once."""
+    if not is_wanted(options):
         yield
         return
-    with rank_texts.one_call(type(model).__qualname__):
+    with rank_texts.one_call(what or type(model).__qualname__, model):
         yield
 
 
 @contextmanager
-def building(module: GraphModule, settings: Settings) -> Iterator[None]:
+def building(module: GraphModule, is_for_all: bool) -> Iterator[None]:
     """Around all that ranks tell each other of one program: if its build fails on one of them, the others hear of it at once."""
-    names = list(dict.fromkeys(ranks.groups_in(module))) if settings.one_program else []
+    names = list(dict.fromkeys(ranks.groups_in(module))) if is_for_all else []
     if not names or comparing_group(names).size() == 1:
         yield
         return
     with rank_texts.one_build(comparing_group(names)):
         yield
+
+
+def is_wanted(options: Any) -> bool:
+    """Of options that nobody has checked yet."""
+    rank = options.get("rank") if isinstance(options, Mapping) else None
+    return isinstance(rank, str) and rank == "all"
 
 
 def unify(

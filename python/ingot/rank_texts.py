@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import itertools
 import json
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from typing import Any
 
-from ingot import ranks
+from ingot import held_groups, ranks
 from ingot.errors import DeviceError, Error
 
 
@@ -24,51 +25,65 @@ class _Build:
     has_failed: bool = False  # on another rank, which says why
 
 
+@dataclass
+class _Failure:
+    """Of a call, before its build began."""
+
+    call: str  # what it was to compile
+    reason: str
+    # The groups that the build may have been for: which of their builds it was, or, while that is not known, the first that it may be.
+    groups: dict[str, int]
+
+
+class _Call(threading.local):
+    """A thread's call of the user's that is under way."""
+
+    what = ""  # it compiles
+    has_begun = False  # a build
+
+
 class _Builds:
     """Those of this process."""
 
     def __init__(self) -> None:
         self.by_group: dict[str, _Build] = {}
         self.counts: dict[str, int] = {}  # by group: how many there were
-        self.call = ""  # of the user's, which is under way: what it compiles
-        self.has_begun = False  # a build in this call
-        # Calls that failed one after another before their builds began: what they were to compile, and why they failed. Which groups
-        # these builds were for is not known before the next one.
-        self.failed: list[tuple[str, str]] = []
-        self.counts_before: dict[str, int] = {}  # these calls, in the groups that they may have been for
+        self.failed: list[_Failure] = []  # the last ones
 
-    def fail(self, reason: str) -> None:
-        counts = {group.group_name: self.counts.get(group.group_name, 0) for group in ranks.torch_groups()}
-        if self.counts_before != counts:
-            self.failed, self.counts_before = [], counts
-        self.failed.append((self.call, reason))
+    def fail(self, reason: str, names: list[str] | None) -> None:
+        """In groups of these names; None: in any."""
+        groups = [group for group in ranks.torch_groups() if names is None or group.group_name in names]
+        numbers = {group.group_name: _next_number(group) for group in groups}
+        self.failed = [*self.failed[1 - _KEPT :], _Failure(_call.what, reason, numbers)]
         self.show_failures()
 
     def show_failures(self) -> None:
         from torch.distributed import get_rank
 
-        _shared_store("calls").set(str(get_rank()), json.dumps([self.counts_before, self.failed]))
+        rows = [astuple(failure) for failure in self.failed]
+        _shared_store("calls").set(str(get_rank()), json.dumps(rows))
 
 
-_builds = _Builds()
+_KEPT = 64  # failures that others may still ask for
+_call, _builds = _Call(), _Builds()
 
 
 @contextmanager
-def one_call(what: str) -> Iterator[None]:
+def one_call(what: str, model: Any) -> Iterator[None]:
     """A call of the user's on all ranks that ends in a build of all of them. Where it fails on one before the build, those that wait
     for it in `shared_texts` hear of it. `what`: the same on all ranks, which tells it from others."""
-    if not ranks.torch_groups():
+    if _call.what or not ranks.torch_groups():
         yield
         return
-    _builds.call, _builds.has_begun = what, False
+    _call.what, _call.has_begun = what, False
     try:
         yield
     except BaseException as error:
-        if not _builds.has_begun:
-            _builds.fail(_reason(error))
+        if not _call.has_begun:
+            _builds.fail(_reason(error), held_groups.names_in(model))
         raise
     finally:
-        _builds.call = ""
+        _call.what = ""
 
 
 @contextmanager
@@ -78,7 +93,7 @@ def one_build(group: Any) -> Iterator[None]:
     if name in _builds.by_group:  # which is part of one that is under way
         yield
         return
-    _builds.has_begun = True
+    _call.has_begun = True
     build = _builds.by_group[name] = _Build(_next_store(group))
     try:
         yield
@@ -93,33 +108,45 @@ def one_build(group: Any) -> Iterator[None]:
 def _next_store(group: Any) -> Any:
     """Of the next build of the group; those before which this rank failed are the others' alone."""
     name = group.group_name
-    number = _builds.counts.get(name, 0)
-    if _builds.failed and _builds.counts_before.get(name) == number:
-        are_others = True  # what failed was for other groups
-        for what, _ in _builds.failed:
-            call = what if what == _builds.call else _call_of(group, number)
-            number += what == call
-            are_others = are_others and call not in (what, None)
-        if not are_others:
-            _builds.counts_before = {name: _builds.counts_before[name]}
-            _builds.show_failures()
+    first = number = _next_number(group)
+    open_failures = [each for each in _builds.failed if each.groups.get(name, -1) >= first]
+    for failure in open_failures:
+        what = failure.call if failure.call == _call.what else _call_of(group, number)
+        if failure.call == what:
+            failure.groups = {name: number}
+            number += 1
+        elif what is not None:
+            del failure.groups[name]
+    if open_failures:
+        _builds.show_failures()
     _builds.counts[name] = number + 1
     store = _store_of(name, number)
-    store.set("what", _builds.call)
+    store.set("what", _call.what)
     return store
+
+
+def _next_number(group: Any) -> int:
+    """Without the builds that the others gave up, because this rank did not come: what failed here before nothing could tell them."""
+    number = _builds.counts.get(group.group_name, 0)
+    while _store_of(group.group_name, number).check([f"missed/{group.rank()}"]):
+        number += 1
+    return number
 
 
 def _call_of(group: Any, number: int) -> str | None:
     """What the others build there; None if all of them failed before."""
-    store = _store_of(group.group_name, number)
 
     def found() -> str | None:
-        if store.check(["what"]):
-            return store.get("what").decode()
-        are_all = all(_failed_call(group, rank, number) for rank in range(group.size()))
-        return "" if are_all else None
+        what = _what(group.group_name, number)
+        are_all = what is None and all(_failed_call(group, rank, number) for rank in range(group.size()))
+        return "" if are_all else what
 
     return _wait_for(found, group, "no rank built") or None
+
+
+def _what(group: str, number: int) -> str | None:
+    store = _store_of(group, number)
+    return store.get("what").decode() if store.check(["what"]) else None
 
 
 def _store_of(group: str, number: int) -> Any:
@@ -163,22 +190,31 @@ def _text_of(rank: int, key: str, build: _Build, group: Any) -> str:
                 )
         return None
 
-    return _wait_for(found, group, f"rank {rank} did not build")
+    return _wait_for(found, group, f"rank {rank} did not build", build)
 
 
-def _wait_for(found: Callable[[], str | None], group: Any, failure: str) -> str:
+def _wait_for(found: Callable[[], str | None], group: Any, failure: str, build: _Build | None = None) -> str:
     """Nothing blocks inside of the store, whose lock the process shares."""
     end, pause = time.monotonic() + ranks.DEADLINE, 2e-3
     while (text := found()) is None:
         if time.monotonic() > end:
+            if build is not None:
+                _give_up(build, group)
             raise DeviceError(
                 f"group '{group.group_name}': {failure} the program within {round(ranks.DEADLINE)} s",
                 code="INGOT-D350",
-                advice='with rank="all" all ranks build at the same time',
+                advice='with rank="all" all ranks build at the same time: look for what is wrong there, and build on all of them',
             )
         time.sleep(pause)
         pause = min(2 * pause, 0.1)
     return text
+
+
+def _give_up(build: _Build, group: Any) -> None:
+    """Tells the ranks that did not come that the others' next build is another one."""
+    for rank in range(group.size()):
+        if not build.store.check([f"0/{rank}"]) and not build.store.check([f"failed/{rank}"]):
+            build.store.set(f"missed/{rank}", "")
 
 
 def _failure_of(rank: int, store: Any, group: Any) -> str | None:
@@ -186,15 +222,25 @@ def _failure_of(rank: int, store: Any, group: Any) -> str | None:
     key = f"failed/{rank}"
     if store.check([key]):
         return store.get(key).decode()
-    what, reason = _failed_call(group, rank, _builds.counts[group.group_name] - 1) or ("", None)
-    return reason if what == _builds.call else None
+    failure = _failed_call(group, rank, _builds.counts[group.group_name] - 1)
+    return None if failure is None else failure.reason
 
 
-def _failed_call(group: Any, rank: int, number: int) -> tuple[str, str] | None:
-    """What that rank was to compile in that build if it was for this group, and why it failed before."""
+def _failed_call(group: Any, rank: int, number: int) -> _Failure | None:
+    """How that rank failed before that build. Of what it failed to compile, the n-th that was for this group is the n-th that the
+    others built there."""
     from torch.distributed import get_global_rank
 
     calls, caller = _shared_store("calls"), str(get_global_rank(group, rank))
-    counts, rows = json.loads(calls.get(caller)) if calls.check([caller]) else ({}, [])
-    position = number - counts.get(group.group_name, number + 1)
-    return tuple(rows[position]) if 0 <= position < len(rows) else None
+    rows = json.loads(calls.get(caller)) if calls.check([caller]) else []
+    at = 0
+    for failure in itertools.starmap(_Failure, rows):
+        if group.group_name not in failure.groups:
+            continue
+        at = max(at, failure.groups[group.group_name])
+        if _what(group.group_name, at) not in (failure.call, None):
+            continue
+        if at == number:
+            return failure
+        at += 1
+    return None

@@ -12,7 +12,7 @@ import torch
 from torch.fx import GraphModule, Node
 from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 
-from ingot import _core, compat, composites
+from ingot import _core, compat, composites, one_program
 from ingot.capture import Input, Output, decompositions, is_imported, target_name
 from ingot.carried_sizes import guard_signs
 from ingot.effects import take_tokens
@@ -48,10 +48,11 @@ def backend(module: GraphModule, example_inputs: Sequence[Any], *, mode: str | N
     call = compat.compile_call(depth=1)
     reports = vars(call).setdefault(REPORTS, _Reports()) if call is not None else []
     try:
-        settings = Settings.parse({} if options is None else options)
-        _check_mode(mode)
-        keep_weights(settings)
-        return _compile_aot(module, example_inputs, settings, reports)
+        with one_program.calling([module, *example_inputs], options, one_program.JUST_IN_TIME):
+            settings = Settings.parse({} if options is None else options)
+            _check_mode(mode)
+            keep_weights(settings)
+            return _compile_aot(module, example_inputs, settings, reports)
     except Error as error:
         raise _as_torch_error(error) from error
 

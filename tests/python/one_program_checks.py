@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Models whose traces differ between ranks, and one program for all of them, for rank_checks.py."""
 
+import time
+import unittest.mock
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +12,7 @@ import pytest
 import torch
 import torch.distributed as dist
 import torch.distributed._functional_collectives as funcol
+from ingot import ranks
 from torch import nn
 
 
@@ -111,6 +115,10 @@ def check(folder: Path, rank: int, size: int) -> None:
     check_positions(folder, rank, size)
     check_failures_of_one_rank(rank, size)
     check_traces_that_fail_on_one_rank(rank, size)
+    check_wrong_options_on_one_rank(rank, size)
+    check_traces_of_torch_that_fail_on_one_rank(rank, size)
+    if size == 4:
+        check_two_groups_at_once(rank)
     error = refuse(
         Other(rank), torch.ones(2 * size, 3), r"the program depends on the rank .* the operator is aten.cos"
     )
@@ -188,6 +196,90 @@ def check_traces_that_fail_on_one_rank(rank: int, size: int) -> None:
         if group is pair:
             dist.barrier()
     build(Tripled, dist.group.WORLD)
+
+
+def check_wrong_options_on_one_rank(rank: int, size: int) -> None:
+    """Each way to compile tells the others; the next build is that of all again."""
+    x = torch.ones(2, 3)
+    model = Doubled(dist.group.WORLD)
+    program = torch.export.export(model, (x,))
+    ways: list[Callable[..., Any]] = [
+        lambda **options: ingot.compile(model, inputs=[x], **options),
+        lambda **options: ingot.compile(model, ir="torch_compile", **options)(x),
+        lambda **options: ingot.compile(program, **options),
+        lambda **options: ingot.dynamo.compile(program, **options),
+        lambda **options: ingot.build(program, **options),
+        lambda **options: ingot.MutableModule(model, **options)(x),
+        lambda **options: torch.compile(model, backend="ingot", options=options)(x),
+    ]
+    for way in ways:
+        for wrong in ({"level": 5}, {"optimization_level": 17}, {"min_block_size": "x"}):
+            torch.compiler.reset()
+            with pytest.raises(ingot.Error) as info:
+                way(rank="all", **(wrong if rank == size - 1 else {}))
+            if rank == size - 1:
+                assert info.value.code in ("INGOT-U001", "INGOT-U002"), info.value
+            else:
+                assert f"rank {size - 1} did not build the program: [INGOT-U00" in str(info.value), info.value
+            dist.barrier()
+        torch.compiler.reset()
+        way(rank="all")
+
+
+class Multiplied(nn.Module):
+    """Dynamo cannot trace it with a weight of other sizes."""
+
+    def __init__(self, rows: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(rows, 3))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return funcol.all_reduce(x @ self.weight, "sum", dist.group.WORLD)
+
+
+def check_traces_of_torch_that_fail_on_one_rank(rank: int, size: int) -> None:
+    """`ingot.compile` tells the others. With `torch.compile` nothing of Ingot has run there yet: they wait, and name that rank."""
+    x = torch.ones(2, 3)
+    options = {"rank": "all", "require_full_compilation": True}
+    ways: dict[str, Callable[[nn.Module], Any]] = {
+        "did not build the program: TorchRuntimeError": lambda model: ingot.compile(
+            model, ir="torch_compile", **options
+        ),
+        "did not build the program within 2 s": lambda model: torch.compile(
+            model, backend="ingot", options=options
+        ),
+    }
+    for told, way in ways.items():
+        for failing in (size - 1, 0):
+            torch.compiler.reset()
+            compiled = way(Multiplied(4 if rank == failing else 3))
+            with unittest.mock.patch.object(ranks, "DEADLINE", 2.0 if "within" in told else ranks.DEADLINE):
+                if rank == failing:
+                    with pytest.raises(RuntimeError, match="reduction dim"):
+                        compiled(x)
+                else:
+                    with pytest.raises(ingot.DeviceError, match=f"rank {failing} {told}") as info:
+                        compiled(x)
+                    assert info.value.code == "INGOT-D350"
+            dist.barrier()
+            torch.compiler.reset()
+            assert way(Multiplied(3))(x).sum() == 18 * size
+
+
+def check_two_groups_at_once(rank: int) -> None:
+    """A failure is told in the group that the model was for, also if a rank is in two."""
+    pairs = [dist.new_group([0, 1]), dist.new_group([1, 2])]
+    options = {"inputs": [torch.ones(2, 3)], "rank": "all"}
+    if rank == 0:
+        fail(Doubled(pairs[0]), options, 1)
+    elif rank == 1:
+        fail(Doubled(pairs[0], is_traced=False), options)
+        time.sleep(0.5)  # rank 2 looks for failures
+    if rank in (1, 2):
+        ingot.compile(Doubled(pairs[1]), require_full_compilation=True, **options)
+    if rank in (0, 1):
+        ingot.compile(Doubled(pairs[0]), require_full_compilation=True, **options)
+    dist.barrier()
 
 
 def fail(model: nn.Module, options: dict[str, Any], rank: int | None = None) -> None:
