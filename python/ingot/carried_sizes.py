@@ -4,7 +4,7 @@ tensor that holds it, if it may be negative."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 import torch
@@ -19,6 +19,7 @@ from ingot.partition import HOLDS_INTEGER, PartCall, asserts_number, is_number
 
 _CARRIES = "ingot_carries"  # of a node that is a carrier: the symbol
 _IS_SIZE = "ingot_is_size"  # of an integer argument that cannot be negative
+_IS_READ = "ingot_is_read"  # of one that the program of all ranks reads
 
 
 def guard_signs(module: GraphModule) -> None:
@@ -30,13 +31,20 @@ def guard_signs(module: GraphModule) -> None:
     _find_signed(module)
 
 
-def trust_guards(module: GraphModule, guards: Iterable[str]) -> None:
+def trust_guards(module: GraphModule, guards: Iterable[str], read: Collection[int] = ()) -> None:
     """Of a program of torch.export: the same where its guards say so, which calls are checked for. The range that torch notes
-    for an integer is that of a size, whatever its sign is in calls."""
+    for an integer is that of a size, whatever its sign is in calls. `read`: placeholders that traces of other ranks read."""
+    for position in read:
+        _placeholders(module)[position].meta[_IS_READ] = True
     names = not_negative(guards)
     for node in _unbound(module).values():
         node.meta[_IS_SIZE] = node.name in names
     _find_signed(module)
+
+
+def read_integers(module: GraphModule) -> list[int]:
+    """The positions of the placeholders that are integers which calls of the graph read: n of `n * rank` on all ranks but the first."""
+    return [k for k, node in enumerate(_placeholders(module)) if _symbol_of(node) and _is_read(node)]
 
 
 def _find_signed(module: GraphModule) -> None:
@@ -61,7 +69,8 @@ def carried(module: GraphModule) -> list[str]:
 
 def _unbound(module: GraphModule) -> dict[str, Node]:
     bound = _bound(module)
-    found = {_symbol_of(node): node for node in _placeholders(module) if _is_read(node)}
+    read = [node for node in _placeholders(module) if node.meta.get(_IS_READ) or _is_read(node)]
+    found = {_symbol_of(node): node for node in read}
     return {symbol: node for symbol, node in found.items() if symbol and symbol not in bound}
 
 

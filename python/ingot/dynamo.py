@@ -105,7 +105,7 @@ def _compile(
     if settings.one_program:
         guards = one_program.guards_of_all(graph, guards)
     if not settings.one_engine:  # which takes integers itself
-        trust_guards(graph, guards)
+        trust_guards(graph, guards, one_program.read_by_any(graph) if settings.one_program else ())
 
     def prepare(capture: Capture) -> None:
         spec = program.call_spec

@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from torch.fx import GraphModule, Node
 
-from ingot import rank_labels, rank_program, rank_texts, rank_weights, ranks
+from ingot import carried_sizes, rank_labels, rank_program, rank_texts, rank_weights, ranks
 from ingot.capture import Input, Output
 from ingot.inputs import narrowed
 from ingot.rank_bodies import bodies_of
@@ -94,6 +94,12 @@ def guards_of_all(module: GraphModule, guards: Sequence[str]) -> list[str]:
     """Likewise, all ranks have the guards of all."""
     shown = _shown(module, list(guards))
     return list(guards) if shown is None else list(dict.fromkeys(text for own in shown for text in own))
+
+
+def read_by_any(module: GraphModule) -> list[int]:
+    """Of the integers of calls, those that the trace of any rank reads."""
+    shown = _shown(module, carried_sizes.read_integers(module))
+    return sorted({position for own in shown or [] for position in own})
 
 
 def _shown(module: GraphModule, own: Any) -> list[Any] | None:

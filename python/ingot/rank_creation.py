@@ -82,7 +82,8 @@ def _filled(
     if slot not in values:  # the sizes alone differ
         number: Any = constants.of([node.args[slot]] * constants.ranks)
     elif any(isinstance(value, tuple) for value in values[slot]):
-        raise refusal(node, "the number that all elements are depends on the rank and on a size that varies")
+        like = node.meta["val"]
+        number = call(aten.full.default, [], sizes.node(values[slot]), dtype=like.dtype, device=like.device)
     else:
         number = constants.of(values[slot])
     return call(aten.expand.default, number, [sizes.node(size) for size in shape])

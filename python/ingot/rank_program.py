@@ -13,12 +13,13 @@ from torch.fx import Node
 from ingot import compat, rank_creation, rank_positions, rank_products, rank_weights
 from ingot.capture import Input, Output
 from ingot.kinds import InputRole
+from ingot.partition import is_number
 from ingot.rank_bodies import Body
 from ingot.rank_constants import Constants
 from ingot.rank_expressions import Size, coefficients_in, is_computed_size, is_constant, is_size, size_of
 from ingot.rank_places import Places, Vector
 from ingot.rank_sizes import Sizes, Symbols
-from ingot.rank_traces import Differences, refusal, scalars_of, tensors_of, walk
+from ingot.rank_traces import IN_A_TENSOR, LEFT_OUT, Differences, refusal, scalars_of, tensors_of, walk
 
 _VARYING_INPUT = (
     "give inputs whose sizes differ a size that varies: ingot.Input(min_shape=, max_shape=), or mark_dynamic"
@@ -183,7 +184,8 @@ class Program:
             if order in made:
                 continue
             if path or tensor_overload(node, slot) is None:
-                raise refusal(node, f"a size or position is {', '.join(map(str, vector))} on the ranks")
+                what = f"a size or position is {', '.join(map(str, vector))} on the ranks"
+                raise refusal(node, what, IN_A_TENSOR if is_number(node) else LEFT_OUT)
             made[order] = constants.of(vector)
             slots.append(slot)
         order = iter(range(len(places)))

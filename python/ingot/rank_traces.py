@@ -129,7 +129,19 @@ def _require_places(found: Differences, places: Places) -> None:
             raise refusal(node, what)
 
 
-def refusal(node: Node, what: str, advice: str = 'let each rank build its own engine: leave out rank="all"') -> UserError:  # fmt: skip
+LEFT_OUT = 'let each rank build its own engine: leave out rank="all"'
+IN_A_TENSOR = (
+    "keep the rank's number in a tensor: with self.own = torch.tensor(float(rank)), registered as a buffer, x * (k / 2 + self.own) "
+    "is the same program on all ranks"
+)
+# By the operator that only some of the ranks have: Python drops those of numbers that change nothing, torch.compile what nothing reads.
+_ADVICE = (
+    (("_operator.", "torch.sym_"), IN_A_TENSOR),
+    ("placeholder", "let all ranks read the same inputs, or compile ahead of time, where those that one rank drops stay: ingot.compile"),
+)  # fmt: skip
+
+
+def refusal(node: Node, what: str, advice: str = LEFT_OUT) -> UserError:
     return UserError(
         f"the program depends on the rank in a way that one program for all ranks cannot: {what}",
         code="INGOT-U359",
@@ -284,9 +296,10 @@ def _bytes(data: torch.Tensor) -> bytes:
 def _require_same(node: Node, first: Row, other: Row, rank: int) -> None:
     for name in {**first, **other}:
         if name not in _OWN and first.get(name) != other.get(name):
-            raise refusal(
-                node, f"the {name} is {first.get(name)} on rank 0 and {other.get(name)} on rank {rank}"
-            )
+            what = f"the {name} is {first.get(name)} on rank 0 and {other.get(name)} on rank {rank}"
+            kinds = [str(row.get(name)) for row in (first, other)]
+            found = (advice for prefix, advice in _ADVICE for kind in kinds if kind.startswith(prefix))
+            raise refusal(node, what, next(found, LEFT_OUT))
 
 
 def _sizes_of(by_rank: Sequence[Sequence[Sequence[Size]]]) -> list[list[list[Size]]]:

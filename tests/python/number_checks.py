@@ -7,7 +7,10 @@ import ingot
 import pytest
 import torch
 from number_models import (
+    Dropped,
+    DroppedFirst,
     Own,
+    OwnFloat,
     OwnInBranches,
     OwnRowsInBranches,
     Summing,
@@ -20,9 +23,32 @@ from number_models import (
 def check(folder: Path, rank: int, size: int) -> None:
     check_every_way(rank)
     check_one_program(folder, rank)
+    check_dropped_numbers(rank)
     for kind in (OwnInBranches, OwnRowsInBranches):  # all ranks refuse it, before they are of two minds
         with pytest.raises(ingot.UserError, match=r"INGOT-U359.*its branches are given a number that varies"):
             ingot.compile(program_of(kind(rank), X + rank), rank="all")
+
+
+def check_dropped_numbers(rank: int) -> None:
+    """What one rank's trace lacks, since it changes nothing there, is integers in one program, and floats that are refused by name."""
+    x = X + rank
+    for program, wants in (
+        (program_of(Dropped(rank), x), Dropped(rank).eval()),
+        (program_of(DroppedFirst(rank), x), DroppedFirst(rank).eval()),
+        (program_of(OwnFloat(rank, in_tensor=True), x), OwnFloat(rank, in_tensor=True).eval()),
+    ):
+        assert_calls(ingot.compile(program, rank="all"), wants, x)
+        assert_calls(ingot.build(program, rank="all"), wants, x)
+    with pytest.raises(ingot.UserError, match=r"self.own = torch.tensor") as info:
+        ingot.compile(program_of(OwnFloat(rank, in_tensor=False), x), rank="all")
+    assert info.value.code == "INGOT-U359"
+    assert info.value.node in ("mul", "add")
+    assert "number_models.py" in info.value.source
+    torch.compiler.reset()
+    with pytest.raises(ingot.UserError, match=r"INGOT-U359.*placeholder(.|\n)*compile ahead of time"):
+        torch.compile(DroppedFirst(rank).eval(), backend="ingot", dynamic=True, options={"rank": "all"})(
+            x, 7, 3
+        )
 
 
 def check_every_way(rank: int) -> None:

@@ -66,6 +66,36 @@ class Own(Numbers):
         return funcol.all_reduce(y, "sum", dist.group.WORLD) * 1, k - n
 
 
+class Dropped(Own):
+    """On rank 0 nothing reads the integers: what they would change there, Python drops."""
+
+    def forward(self, x: torch.Tensor, k: int, n: int) -> tuple[torch.Tensor, int]:
+        y = self.layer(x) * (n * self.rank) + k % (self.rank + 1) - (k**self.rank) // 3
+        y = y + torch.full((8,), k * self.rank) + y.new_full((8,), n * self.rank, dtype=torch.int64)
+        return funcol.all_reduce(y, "sum", dist.group.WORLD) * 1, k
+
+
+class DroppedFirst(Own):
+    """On rank 0 nothing reads the first integer."""
+
+    def forward(self, x: torch.Tensor, k: int, n: int) -> tuple[torch.Tensor, int]:
+        y = self.layer(x) + x.new_full((8,), k * self.rank + n)
+        return funcol.all_reduce(y, "sum", dist.group.WORLD) * 1, n
+
+
+class OwnFloat(Own):
+    """An offset of 0 on rank 0, which its trace does not have; `in_tensor`: which it has."""
+
+    def __init__(self, rank: int, *, in_tensor: bool) -> None:
+        super().__init__(rank)
+        self.register_buffer("own", torch.tensor(float(rank)))
+        self.in_tensor = in_tensor
+
+    def forward(self, x: torch.Tensor, k: int, n: int) -> tuple[torch.Tensor, int]:
+        own = self.own if self.in_tensor else self.rank
+        return funcol.all_reduce(self.layer(x) * (k / 2 + own) + n, "sum", dist.group.WORLD) * 1, k
+
+
 class OwnInBranches(Numbers):
     """A number that the branches do not compute themselves."""
 
