@@ -160,11 +160,15 @@ class Sizes:
     def _varying(self, name: str) -> Node:
         """The symbol of an input's size."""
         if name not in self._varying_nodes:
-            given, dim = sizes_of_inputs(self._first.graph)[name]
+            given, dim, linear = sizes_of_inputs(self._first.graph)[name]
             node = given
             if dim is not None:
                 node = self._call(torch.ops.aten.sym_size.int, given, dim)
                 node.meta["val"] = given.meta["val"].shape[dim]
+            if linear.offset:
+                node = self._computed(operator.sub, node, linear.offset)
+            if linear.factor > 1:
+                node = self._computed(operator.floordiv, node, linear.factor)
             self._varying_nodes[name] = node
         return self._varying_nodes[name]
 

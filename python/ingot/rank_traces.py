@@ -17,6 +17,7 @@ from ingot import compat, rank_expressions, rank_labels, rank_texts, ranks
 from ingot.capture import ANY_SIGN, DTYPES, Input, attribute_of, target_name
 from ingot.errors import UserError
 from ingot.kinds import InputRole
+from ingot.linear_sizes import LinearSize
 from ingot.rank_bodies import Body, graphs_of
 from ingot.rank_expressions import Size
 from ingot.rank_places import Places, comparing_group, own_groups, places_of
@@ -171,19 +172,21 @@ def tensors_of(value: Any) -> list[torch.Tensor]:
     return [each for each in values if isinstance(each, torch.Tensor)]
 
 
-def sizes_of_inputs(graph: Graph) -> dict[str, tuple[Node, int | None]]:
-    """Per symbol, an input that is it, or that has this size along a dim; an integer of any sign is found in a tensor."""
-    found: dict[str, tuple[Node, int | None]] = {}
+def sizes_of_inputs(graph: Graph) -> dict[str, tuple[Node, int | None, LinearSize]]:
+    """Per symbol, an input that is it, or from whose size along a dim it follows; an integer of any sign is found in a tensor."""
+    found: dict[str, tuple[Node, int | None, LinearSize]] = {}
     for node in graph.nodes:
         value = node.meta.get("val") if node.op == "placeholder" else None
         sizes = value.shape if isinstance(value, torch.Tensor) else ()
         if isinstance(value, torch.SymInt):
-            found.setdefault(str(value), (node, None))
+            found.setdefault(str(value), (node, None, LinearSize(str(value))))
         for dim, size in enumerate(sizes):
-            if isinstance(size, torch.SymInt):
-                found.setdefault(str(size), (node, dim))
+            linear = LinearSize.of(size.node.expr) if isinstance(size, torch.SymInt) else None
+            if linear is not None and (linear.is_alone or linear.symbol not in found):
+                found[linear.symbol] = (node, dim, linear)
         if node.meta.get(ANY_SIGN):
-            found[str(node.meta["val"])] = (node, None)
+            name = str(node.meta["val"])
+            found[name] = (node, None, LinearSize(name))
     return found
 
 

@@ -85,6 +85,39 @@ class Integers(nn.Module):
         return funcol.all_reduce(x + self.part, "sum", dist.group.WORLD)
 
 
+class Derived(nn.Module):
+    """Its inputs have 4 * h rows and 2 * w + 1 columns: positions and numbers follow from these and from the rank."""
+
+    def __init__(self, rank: int, size: int) -> None:
+        super().__init__()
+        self.rank, self.size = rank, size
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        rows, columns = x.shape
+        x = x * (1 + rows * self.rank) + self.rank * (columns // 2)
+        x = nn.functional.max_pool2d(x[None], (4, 1))[0]
+        part = x[: rows // 4 - self.rank].sum(0) + x.new_full((columns,), columns * self.rank)
+        return funcol.all_reduce(part[self.rank :][: columns - self.size], "sum", dist.group.WORLD)
+
+
+def check_derived_sizes(rank: int, size: int) -> None:
+    """As a module, an engine, in stages, and a part of it in torch."""
+    h, w = torch.export.Dim("h", min=size + 2, max=size + 9), torch.export.Dim("w", min=size, max=size + 9)
+    model = Derived(rank, size)
+    example = torch.ones(4 * size + 12, 2 * size + 3)
+    program = torch.export.export(model, (example,), dynamic_shapes=({0: 4 * h, 1: 2 * w + 1},))
+    compiled: list[Any] = [
+        ingot.compile(program, rank="all"),
+        ingot.build(program, rank="all"),
+        ingot.compile(program, rank="all", staged=True, staged_first_level=1, optimization_level=3),
+        ingot.compile(program, rank="all", torch_executed_ops=["aten.sum.dim_IntList"]),
+    ]
+    for run in compiled:
+        for rows, columns in ((size + 2, size), (size + 3, size + 9), (size + 9, size + 4)):
+            x = torch.arange(4.0 * rows)[:, None] + torch.arange(2.0 * columns + 1)
+            torch.testing.assert_close(run(x), model(x))
+
+
 def refuse(module: nn.Module, x: torch.Tensor, what: str) -> ingot.UserError:
     with pytest.raises(ingot.UserError, match=what) as info:
         ingot.compile(module, inputs=[x], rank="all", require_full_compilation=True)
@@ -117,6 +150,7 @@ def check(folder: Path, rank: int, size: int) -> None:
     check_traces_that_fail_on_one_rank(rank, size)
     check_wrong_options_on_one_rank(rank, size)
     check_traces_of_torch_that_fail_on_one_rank(rank, size)
+    check_derived_sizes(rank, size)
     if size == 4:
         check_two_groups_at_once(rank)
     error = refuse(
