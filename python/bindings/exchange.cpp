@@ -341,13 +341,24 @@ nb::object resolved(nb::handle object, const ArrayView& view) {
   return (plain.is_valid() ? plain : nb::borrow(object)).attr("contiguous")();
 }
 
-void check_writable(nb::handle object, const char* what) {
-  static PyObject* const is_inference = find_in_torch({"TensorBase", "is_inference"});
-  if (!is_of_torch(object)) return;
-  const nb::object requires_grad = nb::getattr(object, "requires_grad", nb::object());
-  const bool may_be_fixed =
-      requires_grad.is(nb::bool_(true)) || (answers_yes(object, is_inference) && !is_inference_in_torch());
-  if (may_be_fixed) nb::module_::import_("ingot.written").attr("check_writable")(object, what);
+WriteRules write_rules() {
+  static PyObject* const enabled = find_in_torch({"is_grad_enabled"});
+  return {.fixes_leaves = enabled != nullptr && nb::handle(enabled)().is(nb::bool_(true)),
+          .fixes_inference = !is_inference_in_torch()};
+}
+
+bool is_inference(nb::handle object) {
+  static PyObject* const answer = find_in_torch({"TensorBase", "is_inference"});
+  return answers_yes(object, answer);
+}
+
+void check_writable(nb::handle object, bool is_inference, const WriteRules& rules, const char* what) {
+  static PyObject* const name = PyUnicode_InternFromString("requires_grad");  // lives as long as the process
+  const bool may_be_leaf =
+      rules.fixes_leaves && nb::steal(PyObject_GetAttr(object.ptr(), name)).is(nb::bool_(true));
+  PyErr_Clear();
+  if (may_be_leaf || (is_inference && rules.fixes_inference))
+    nb::module_::import_("ingot.written").attr("check_writable")(object, what);
 }
 
 void refuse_lazy(nb::handle object, const ArrayView& view, const char* what) {

@@ -83,16 +83,22 @@ class Session::Borrowed {
   ContextHandle context_;
 };
 
-// Tensors in place of lazy and strided ones are added to `kept`.
+// Tensors in place of lazy and strided ones are added to `kept`. `rules`: for a tensor of torch that the call
+// writes, else null.
 ingot_tensor Session::view(size_t i, nb::handle input, ArrayView& view, std::vector<nb::object>& kept,
-                           TensorViews* views) {
-  if (views != nullptr) {
-    if (const ingot_tensor* known = views->find(i, input)) return *known;
-  }
+                           TensorViews* views, const WriteRules* rules) {
   const char* name = i < inputs_.size() ? inputs_[i].name.c_str() : "input";
+  const TensorViews::Known* known = views != nullptr ? views->find(i, input) : nullptr;
+  const bool inference = rules != nullptr && (known != nullptr ? known->is_inference : is_inference(input));
+  if (known != nullptr) {
+    const ingot_tensor seen = known->view;
+    if (rules != nullptr) check_writable(input, inference, *rules, name);
+    return seen;
+  }
   if (is_updated(i)) {
     view_updated_array(input, view, name);
     refuse_lazy(input, view, name);
+    if (rules != nullptr) check_writable(input, inference, *rules, name);
   } else {
     view_array(input, view, name);
     if (nb::object plain = resolved(input, view); plain.is_valid()) {
@@ -100,7 +106,7 @@ ingot_tensor Session::view(size_t i, nb::handle input, ArrayView& view, std::vec
       return view.tensor;
     }
   }
-  if (views != nullptr) views->remember(i, input, view.tensor);
+  if (views != nullptr) views->remember(i, input, {view.tensor, inference});
   return view.tensor;
 }
 
@@ -111,11 +117,12 @@ nb::list Session::run(std::span<const nb::handle> inputs, nb::handle like, std::
   std::vector<ingot_tensor> tensors(inputs.size());
   std::vector<nb::object> kept;
   std::vector<nb::handle> updated;  // those that the call writes
+  std::optional<WriteRules> rules;  // asked once for all of them
   for (size_t i = 0; i < inputs.size(); ++i) {
-    tensors[i] = view(i, inputs[i], arrays[i], kept, views);
-    if (!is_updated(i)) continue;
-    check_writable(inputs[i], inputs_[i].name.c_str());
-    updated.push_back(inputs[i]);
+    const bool is_written = is_updated(i) && is_of_torch(inputs[i]);
+    if (is_written && !rules) rules = write_rules();
+    tensors[i] = view(i, inputs[i], arrays[i], kept, views, is_written ? &*rules : nullptr);
+    if (is_updated(i)) updated.push_back(inputs[i]);
   }
   const auto is_on_gpu = [](const ingot_tensor& tensor) { return tensor.device_type == INGOT_DEVICE_CUDA; };
   const auto on_gpu = std::ranges::find_if(tensors, is_on_gpu);

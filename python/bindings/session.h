@@ -116,7 +116,7 @@ class Session {
   nb::list run(std::span<const nb::handle> inputs, nb::handle like, std::optional<int32_t> like_gpu,
                const std::shared_ptr<ingot_engine>& weights, SpareOutputs* spare, TensorViews* views);
   ingot_tensor view(size_t input, nb::handle object, ArrayView& view, std::vector<nb::object>& kept,
-                    TensorViews* views);
+                    TensorViews* views, const WriteRules* rules);
   class Borrowed;
   Session with_states(ingot_engine* copy);
   ContextHandle acquire();

@@ -10,21 +10,21 @@
 
 namespace ingot::python {
 
-const ingot_tensor* TensorViews::find(size_t input, nb::handle tensor) const {
+const TensorViews::Known* TensorViews::find(size_t input, nb::handle tensor) const {
   if (input >= seen_.size()) return nullptr;
   for (const Seen& seen : seen_[input]) {
     if (seen.type.is(tensor.type()) && torch_->offsets().are_same(tensor.ptr(), seen.contents))
-      return &seen.view;
+      return &seen.known;
   }
   return nullptr;
 }
 
-void TensorViews::remember(size_t input, nb::handle tensor, const ingot_tensor& view) {
+void TensorViews::remember(size_t input, nb::handle tensor, const Known& known) {
   Seen seen;
   if (is_of_torch(tensor)) {
     ask_torch();
     std::optional<TorchTensors::Contents> contents = torch_ ? torch_->contents_of(tensor) : std::nullopt;
-    if (contents) seen = {nb::borrow(tensor.type()), std::move(*contents), view};
+    if (contents) seen = {nb::borrow(tensor.type()), std::move(*contents), known};
   }
   if (input >= seen_.size()) {
     if (!seen.type.is_valid()) return;

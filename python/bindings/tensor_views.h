@@ -20,17 +20,22 @@ namespace ingot::python {
 // Guarded by the GIL.
 class TensorViews {
  public:
+  struct Known {
+    ingot_tensor view{};
+    bool is_inference = false;  // of an input that calls write: whether torch made it in its inference mode
+  };
+
   // Null if the input has to be viewed. Valid until the next `remember`; its sizes lie in the tensor.
-  const ingot_tensor* find(size_t input, nb::handle tensor) const;
-  // `view`: of the object itself, not of a copy of it. Of an object that is not a tensor of torch nothing is
+  const Known* find(size_t input, nb::handle tensor) const;
+  // `known`: of the object itself, not of a copy of it. Of an object that is not a tensor of torch nothing is
   // remembered.
-  void remember(size_t input, nb::handle tensor, const ingot_tensor& view);
+  void remember(size_t input, nb::handle tensor, const Known& known);
 
  private:
   struct Seen {
     nb::object type;  // of the Python object; null: nothing is remembered
     TorchTensors::Contents contents;
-    ingot_tensor view{};
+    Known known;
   };
 
   void ask_torch();

@@ -123,6 +123,23 @@ def test_what_torch_does_not_write_is_refused(kind, way, module):
         with writing():
             call(cache, x)
         assert (cache.detach() == 1).all()
+        with pytest.raises((ingot.UserError, RuntimeError)):  # what the last call could write
+            call(cache, x)
+        assert (cache.detach() == 1).all()
+
+
+@pytest.mark.parametrize("way", ["module", "engine"])
+def test_what_becomes_a_leaf_is_refused(way, module):
+    call, cache, x = module if way == "module" else module.engine, torch.zeros(64), torch.ones(64)
+    for _ in range(3):
+        call(cache, x)
+    cache.requires_grad_()
+    with pytest.raises(ingot.UserError, match="INGOT-U338"):
+        call(cache, x)
+    with torch.no_grad():
+        call(cache, x)
+    call(cache.requires_grad_(False), x)
+    assert (cache == 5).all()
 
 
 def test_what_is_only_read_may_be_such(module):
