@@ -7,6 +7,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "routines/half_rows.h"
 #include "routines/routines.h"
 #include "routines/scatter_rows.h"
 #include "routines/widened.h"
@@ -90,7 +91,8 @@ INGOT_INLINE bool is_inside(Index index, int64_t extent) {
   return static_cast<uint64_t>(int64_t{index}) < static_cast<uint64_t>(extent);
 }
 
-// Indices along the axis are checked where they are used: those of a single dim are read once.
+// Indices along the axis are checked where they are used: they are read once where combine_all leaves it to
+// this.
 template <typename Index, typename Target, typename Stored, typename Combine>
 void combine_run_by(const Run& run, const Combine& combine) {
   const auto* const first = reinterpret_cast<const Index*>(run.call.inputs[1].data);
@@ -205,25 +207,21 @@ void convert(const TensorView& from, const TensorView& to) {
     write_double(to, at, read_double(from, at));
 }
 void widen_all(const TensorView& from, const TensorView& to) {
-  const auto each = [&]<typename Stored>(Stored) {
-    combine_row(reinterpret_cast<float*>(to.data), reinterpret_cast<const Stored*>(from.data),
-                element_count(from.shape),
-                [](float& a, Stored b) __attribute__((always_inline)) { a = widened(b); });
-  };
-  if (from.dtype == DType::kF16) return each(Half{});
-  if (from.dtype == DType::kBF16) return each(BFloat16{});
-  convert(from, to);
+  auto* floats = reinterpret_cast<float*>(to.data);
+  const int64_t count = element_count(from.shape);
+  if (from.dtype == DType::kF16) return widen_halves(reinterpret_cast<const Half*>(from.data), count, floats);
+  if (from.dtype != DType::kBF16) return convert(from, to);
+  combine_row(floats, reinterpret_cast<const BFloat16*>(from.data), count,
+              [](float& a, BFloat16 b) __attribute__((always_inline)) { a = widened(b); });
 }
 
 void narrow_all(const TensorView& from, const TensorView& to) {
-  const auto each = [&]<typename Stored>(Stored) {
-    combine_row(reinterpret_cast<Stored*>(to.data), reinterpret_cast<const float*>(from.data),
-                element_count(from.shape),
-                [](Stored& a, float b) __attribute__((always_inline)) { a = narrowed<Stored>(b); });
-  };
-  if (to.dtype == DType::kF16) return each(Half{});
-  if (to.dtype == DType::kBF16) return each(BFloat16{});
-  convert(from, to);
+  const auto* floats = reinterpret_cast<const float*>(from.data);
+  const int64_t count = element_count(from.shape);
+  if (to.dtype == DType::kF16) return narrow_halves(floats, count, reinterpret_cast<Half*>(to.data));
+  if (to.dtype != DType::kBF16) return convert(from, to);
+  combine_row(reinterpret_cast<BFloat16*>(to.data), floats, count,
+              [](BFloat16& a, float b) __attribute__((always_inline)) { a = narrowed<BFloat16>(b); });
 }
 
 // Calls `run` with floats in place of narrower floating-point elements, so that results are rounded once, as

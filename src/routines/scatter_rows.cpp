@@ -128,11 +128,13 @@ void combine_all(const RoutineCall& call, const Combination& how) {
   constexpr int64_t kGrainElements = 4096;
   const int64_t count = element_count(rows.shape);
   if (count == 0) return;
-  if (rows.shape.size() > 1)
-    call.inputs[1].dtype == DType::kI32 ? check_indices<int32_t>(call) : check_indices<int64_t>(call);
   auto run = [&](int64_t begin, int64_t end, int) { combine_part(call, rows, how, begin, end); };
   const int64_t parts = rows.shape[rows.split], part = count / parts;
-  if (call.pool == nullptr || rows.split == rows.axis || count < 2 * kGrainElements) return run(0, parts, 0);
+  const bool is_alone = call.pool == nullptr || call.pool->threads() == 1 || rows.split == rows.axis ||
+                        count < 2 * kGrainElements;
+  if (!is_alone || rows.axis + 1 < rows.shape.size())  // no thread of a pool may throw
+    call.inputs[1].dtype == DType::kI32 ? check_indices<int32_t>(call) : check_indices<int64_t>(call);
+  if (is_alone) return run(0, parts, 0);
   call.pool->parallel_for(parts, std::max<int64_t>(1, kGrainElements / part), run);
 }
 

@@ -33,7 +33,7 @@ struct Combination {
 };
 
 // Calls `how.each` for all elements of the source, those with the same index in the source's order. Indices
-// are checked before the first call, but those of a single dim.
+// are checked before the first call, but those along the last dim where one thread combines all.
 void combine_all(const RoutineCall& call, const Combination& how);
 
 // The size of the dim that indices lead along.

@@ -172,22 +172,32 @@ TEST(Scatter, NamesTheFirstIndexOutside) {
   }
 }
 
-// In the first part of the indices and the last, of one dim and of two.
+// In the first part of the indices and the last, along the first dim and the last, without threads and with
+// them.
 TEST(Scatter, ChecksEveryIndexOfALine) {
-  for (const Sizes& shape : {Sizes{100}, Sizes{100, 1}}) {
-    for (const int64_t position : {0, 57, 99}) {
-      std::mt19937 random(3);
-      Sizes extents = shape, place(shape.size(), 0);
-      extents[0] = 4, place[0] = position;
-      const Tensor x = numbers(DType::kF32, extents, 0, 1, random),
-                   source = numbers(DType::kF32, shape, 0, 1, random);
-      Tensor indices = numbers(DType::kI32, shape, 0, 3, random), result = make_tensor(DType::kF32, extents);
-      write_integer(indices.view(), place, -7);
-      const std::vector<TensorView> from{x.view(), indices.view(), source.view()}, to{result.view()};
-      const NamedValues attributes{{"axis", 0}};
-      EXPECT_THROW(
-          find_routine("scatter_add")->run({.inputs = from, .outputs = to, .attributes = attributes}),
-          UserError);
+  struct Line {
+    Sizes shape, place;
+    int64_t axis;
+  };
+  ThreadPool one(1, 0), two(2, 0);
+  for (const int64_t position : {0, 57, 99}) {
+    for (const Line& line : {Line{{100}, {position}, 0}, Line{{100, 1}, {position, 0}, 0},
+                             Line{{90, 100}, {89, position}, 1}, Line{{3, 100}, {0, position}, 1}}) {
+      for (ThreadPool* pool : {static_cast<ThreadPool*>(nullptr), &one, &two}) {
+        std::mt19937 random(3);
+        Sizes extents = line.shape;
+        extents[static_cast<size_t>(line.axis)] = 4;
+        const Tensor x = numbers(DType::kF32, extents, 0, 1, random),
+                     source = numbers(DType::kF32, line.shape, 0, 1, random);
+        Tensor indices = numbers(DType::kI32, line.shape, 0, 3, random),
+               result = make_tensor(DType::kF32, extents);
+        write_integer(indices.view(), line.place, -7);
+        const std::vector<TensorView> from{x.view(), indices.view(), source.view()}, to{result.view()};
+        const NamedValues attributes{{"axis", line.axis}};
+        EXPECT_THROW(find_routine("scatter_add")
+                         ->run({.inputs = from, .outputs = to, .attributes = attributes, .pool = pool}),
+                     UserError);
+      }
     }
   }
 }
@@ -215,15 +225,15 @@ TEST(Scatter, KeepsEveryHalf) {
 
 // Running sums of halves would lose a quarter of each addend here.
 TEST(Scatter, HalvesAreRoundedOnce) {
-  constexpr int64_t kRows = 64;
+  constexpr int64_t kRows = 64, kColumns = 11;  // a vector of halves and some more
   for (const std::string_view routine : {"scatter_add", "scatter_reduce"}) {
     for (const DType dtype : {DType::kF16, DType::kBF16}) {
       SCOPED_TRACE(fmt::format("{} of {}", routine, name(dtype)));
-      Tensor x = make_tensor(dtype, {1, 3}), source = make_tensor(dtype, {kRows, 3}),
-             result = make_tensor(dtype, {1, 3});
+      Tensor x = make_tensor(dtype, {1, kColumns}), source = make_tensor(dtype, {kRows, kColumns}),
+             result = make_tensor(dtype, {1, kColumns});
       const Tensor indices = make_tensor(DType::kI64, {kRows, 1});
       double sum = 0;
-      for_each_place({kRows, 3}, [&](const Sizes& place) {
+      for_each_place({kRows, kColumns}, [&](const Sizes& place) {
         write_double(source.view(), place, 0.01 * static_cast<double>(place[0] + 1));
         if (place[1] == 0) sum += read_double(source.view(), place);
       });
@@ -234,7 +244,7 @@ TEST(Scatter, HalvesAreRoundedOnce) {
       const Tensor expected = make_tensor(dtype, {1});
       const int64_t first = 0;
       write_double(expected.view(), {&first, 1}, sum);
-      for_each_place({1, 3}, [&](const Sizes& place) {
+      for_each_place({1, kColumns}, [&](const Sizes& place) {
         EXPECT_EQ(read_double(result.view(), place), read_double(expected.view(), {&first, 1}));
       });
     }
