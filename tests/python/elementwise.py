@@ -117,9 +117,10 @@ def differences(
     right = (actual == rounded) | (actual.isnan() & best.isnan())
     right |= error <= _TOLERANCES[dtype] * best.abs() + 2 * smallest
     right |= torch.isfinite(eager_error) & (error <= 4 * eager_error)
-    if name in _CANCELLING:
-        right |= error <= 2 * torch.finfo(dtype).eps * given[0].double().abs()
     right |= error <= _steepness(name, given, best)
     zeros = (actual == 0) & (eager == 0) & (rounded == 0)
+    if name in _CANCELLING:
+        right |= error <= 2 * torch.finfo(dtype).eps * given[0].double().abs()
+        zeros &= given[0] == 0  # others are what is left of a unit of x, of any sign
     wrong_sign = zeros & (actual.signbit() != eager.signbit()) & (name not in _ZEROS_OF_ANY_SIGN)
     return ~(same | right) | wrong_sign

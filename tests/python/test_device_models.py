@@ -9,7 +9,8 @@ from pathlib import Path
 import ingot
 import pytest
 import torch
-from models.architectures import architecture, table
+from ingot.dynamo import functional
+from models.architectures import Architecture, architecture, table
 
 _PROGRAM = Path(__file__).parents[2] / "build/release/bin/ingot_run_on_device"
 _SLICE = ("bert", "convnext", "gpt2_step", "llama", "mobilenet_v2", "t5", "vit", "whisper")
@@ -24,11 +25,27 @@ def test_is_what_the_interpreter_says(name: str, level: int, tmp_path: Path) -> 
     if not _PROGRAM.exists():
         pytest.skip("the C++ tests are not built (make tests)")
     made = architecture(name)
+    program = _program(made)
+    answer = _answer(program, level, tmp_path / "model.pt2")
+    if answer.startswith("unsupported: ") and answer.endswith("a write through this view\n"):
+        answer = _answer(functional(program), level, tmp_path / "functional.pt2")  # as the front ends do
+    assert answer == "right\n"
+
+
+def _program(made: Architecture) -> torch.export.ExportedProgram:
     with torch.no_grad():
-        program = ingot.dynamo.trace(made.model, kwarg_inputs=made.arguments())
-    torch.export.save(program, tmp_path / "model.pt2")
-    done = subprocess.run(
-        [_PROGRAM, str(level), tmp_path / "model.pt2"], capture_output=True, text=True, check=False
-    )
+        try:
+            return ingot.dynamo.trace(made.model, kwarg_inputs=made.arguments())
+        except Exception as error:
+            try:
+                torch.export.export(made.model, (), made.arguments())
+            except Exception:
+                pytest.skip(f"torch.export cannot trace it: {type(error).__name__}")
+            raise
+
+
+def _answer(program: torch.export.ExportedProgram, level: int, path: Path) -> str:
+    torch.export.save(program, path)
+    done = subprocess.run([_PROGRAM, str(level), path], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert done.stdout == "right\n"
+    return done.stdout

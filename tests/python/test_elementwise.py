@@ -61,7 +61,7 @@ def test_special_and_wide_values(name: str) -> None:
             continue
         given = _where_eager_ends(name, operands(name, dtype))
         if name in _CONVERSIONS:
-            given = [given[0][given[0].abs() <= _CONVERSIONS[name]].abs()]
+            given = [given[0][given[0].double().abs() <= _CONVERSIONS[name]].abs()]  # f16 has no 2 ** 31
         try:
             actual = in_engine(function, given)
         except ingot.UnsupportedError:
