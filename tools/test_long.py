@@ -27,7 +27,10 @@ from test_parts import BINARIES, ROOT, Part
 _IS_LONG = re.compile(r"mark\.long|INGOT_LONG")
 TESTS_PER_SHARD, MOST_SHARDS = 100, 16  # of a C++ program
 FILES_PER_PART = 8  # of Python, where each process imports torch
-_VARIABLES = {"INGOT_LONG": "1"}
+_VARIABLES = {
+    "INGOT_LONG": "1",
+    "PYTEST_TIMEOUT": str(4 * 3600),
+}  # some tests take hours, where others would hang
 
 
 def python_files() -> list[Path]:

@@ -41,6 +41,11 @@ def test_each_part_is_in_one_shard_of_many() -> None:
     assert sorted(each for k in range(1, 6) for each in parts[test_long.shard_of(f"{k}/5")]) == parts
 
 
+def test_tests_that_take_hours_are_not_taken_for_hanging() -> None:
+    """All of the operator database is one test, and so are 2,000 random programs."""
+    assert all(int(part.variables["PYTEST_TIMEOUT"]) >= 3600 for part in test_long.parts())
+
+
 @pytest.mark.parametrize("text", ["", "1", "0/2", "3/2", "1/0", "-1/2", "a/b", "1/2/3"])
 def test_wrong_shards_are_refused(text: str) -> None:
     with pytest.raises(argparse.ArgumentTypeError, match="expected K/N"):
