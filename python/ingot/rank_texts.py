@@ -176,18 +176,24 @@ def shared_texts(group: Any, text: str) -> list[str]:
 
 
 def _text_of(rank: int, key: str, build: _Build, group: Any) -> str:
+    def shown() -> str | None:
+        return build.store.get(key).decode() if build.store.check([key]) else None
+
     def found() -> str | None:
-        if build.store.check([key]):
-            return build.store.get(key).decode()
+        if (text := shown()) is not None:
+            return text
         for other in range(group.size()):
             failure = _failure_of(other, build.store, group)
-            if failure is not None:
-                build.has_failed = True
-                raise DeviceError(
-                    f"group '{group.group_name}': rank {other} did not build the program: {failure}",
-                    code="INGOT-D350",
-                    advice='with rank="all" all ranks build at the same time: mend what is wrong there, and build on all of them',
-                )
+            if failure is None:
+                continue
+            if (text := shown()) is not None:
+                return text  # a rank that had all texts before failed by them
+            build.has_failed = True
+            raise DeviceError(
+                f"group '{group.group_name}': rank {other} did not build the program: {failure}",
+                code="INGOT-D350",
+                advice='with rank="all" all ranks build at the same time: mend what is wrong there, and build on all of them',
+            )
         return None
 
     return _wait_for(found, group, f"rank {rank} did not build", build)

@@ -176,4 +176,5 @@ def test_torchrun_starts_the_model_of_the_page(tmp_path: Path) -> None:
         [*torchrun, *command.split()], cwd=tmp_path, capture_output=True, text=True, timeout=300
     )
     assert done.returncode == 0, done.stderr
-    assert done.stdout.split() == ["tensor(True)"] * 2
+    printed = "tensor(True)"  # lines of two processes may run into each other
+    assert (done.stdout.count(printed), done.stdout.replace(printed, "").strip()) == (2, "")
