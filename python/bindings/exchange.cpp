@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <initializer_list>
 #include <span>
 #include <string>
 
 #include "dlpack_exchange.h"
+#include "torch_functions.h"
 
 namespace ingot::python {
 namespace {
@@ -151,14 +151,6 @@ void view_buffer(nb::handle object, ArrayView& view, const char* what) {
   view.tensor = {buffer.buf, dtype, buffer.ndim, shape, strides};
 }
 
-PyObject* find_in_torch(std::initializer_list<const char*> path) {
-  nb::object found = nb::steal(PyImport_GetModule(nb::str("torch._C").ptr()));
-  for (const char* name : path)
-    found = found.is_valid() ? nb::getattr(found, name, nb::object()) : nb::object();
-  PyErr_Clear();
-  return found.release().ptr();
-}
-
 bool is_of_torch(const ExchangeApi& api) {
   static const ExchangeApi* torch = nullptr;
   if (torch == nullptr) {
@@ -181,16 +173,6 @@ bool is_read_only(const ExchangeApi& api, nb::handle object) {
   const bool answer = (tensor->flags & dlpack::kReadOnly) != 0;
   if (tensor->deleter != nullptr) tensor->deleter(tensor);
   return answer;
-}
-
-// The answer of a method of torch's tensors without arguments. Not looked up at the object: that takes longer
-// than the answer.
-bool answers_yes(nb::handle object, PyObject* method) {
-  PyObject* const arguments[] = {object.ptr()};
-  PyObject* answer = method == nullptr ? nullptr : PyObject_Vectorcall(method, arguments, 1, nullptr);
-  if (answer == nullptr) PyErr_Clear();
-  Py_XDECREF(answer);
-  return answer == Py_True;
 }
 
 // Null if it has no lazy bits.
@@ -339,26 +321,6 @@ nb::object resolved(nb::handle object, const ArrayView& view) {
   nb::object plain = without_lazy_bits(object, view);
   if (view.tensor.device_type != INGOT_DEVICE_CUDA || is_in_order(view.tensor)) return plain;
   return (plain.is_valid() ? plain : nb::borrow(object)).attr("contiguous")();
-}
-
-WriteRules write_rules() {
-  static PyObject* const enabled = find_in_torch({"is_grad_enabled"});
-  return {.fixes_leaves = enabled != nullptr && nb::handle(enabled)().is(nb::bool_(true)),
-          .fixes_inference = !is_inference_in_torch()};
-}
-
-bool is_inference(nb::handle object) {
-  static PyObject* const answer = find_in_torch({"TensorBase", "is_inference"});
-  return answers_yes(object, answer);
-}
-
-void check_writable(nb::handle object, bool is_inference, const WriteRules& rules, const char* what) {
-  static PyObject* const name = PyUnicode_InternFromString("requires_grad");  // lives as long as the process
-  const bool may_be_leaf =
-      rules.fixes_leaves && nb::steal(PyObject_GetAttr(object.ptr(), name)).is(nb::bool_(true));
-  PyErr_Clear();
-  if (may_be_leaf || (is_inference && rules.fixes_inference))
-    nb::module_::import_("ingot.written").attr("check_writable")(object, what);
 }
 
 void refuse_lazy(nb::handle object, const ArrayView& view, const char* what) {

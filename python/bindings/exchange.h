@@ -50,17 +50,6 @@ void view_array(nb::handle object, ArrayView& view, const char* what);
 // Tensors that torch made from read-only memory (torch.from_numpy) are not known to be.
 void view_updated_array(nb::handle object, ArrayView& view, const char* what);
 
-// What torch's modes forbid to write at present: leaves of autograd that require gradients, and tensors that
-// were made in its inference mode.
-struct WriteRules {
-  bool fixes_leaves = false, fixes_inference = false;
-};
-// These three are for processes with torch, and objects of it.
-WriteRules write_rules();
-bool is_inference(nb::handle object);
-// For each call: raises ingot.UserError if torch would not write such an argument.
-void check_writable(nb::handle object, bool is_inference, const WriteRules& rules, const char* what);
-
 // Tells autograd that tensors of torch were written, as torch's own in-place operators do; no effect on other
 // arrays.
 void bump_versions(std::span<const nb::handle> objects);

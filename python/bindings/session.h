@@ -16,6 +16,7 @@
 #include "status.h"
 #include "tensor_views.h"
 #include "turn.h"
+#include "write_rules.h"
 
 namespace ingot::python {
 
