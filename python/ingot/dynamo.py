@@ -81,18 +81,17 @@ def _compile_program(
     arg_inputs: Sequence[Any] | None,
     kwarg_inputs: Mapping[str, Any] | None,
 ) -> CompiledModule:
-    with one_program.building(exported_program.graph_module, settings.one_program):
-        positional, keywords = given_inputs(inputs if inputs is not None else arg_inputs, kwarg_inputs)
-        if settings.one_program:
-            positional, keywords = one_program.agree_on_ranges(exported_program, positional, keywords)
-        names = [str(name) for name in exported_program.graph_signature.user_inputs]
-        in_spec = exported_program.call_spec.in_spec
-        given = matched(in_spec, argument_names(exported_program), names, positional, keywords)
-        check_fits(exported_program, given)
-        settings.add_profiles([value.profile(name) for name, value in given if isinstance(value, InputSizes)])
-        warn_of_training(exported_program)
-        program, graph = importable(exported_program)
-        return _compile(program, graph, settings, None if program is exported_program else exported_program)
+    positional, keywords = given_inputs(inputs if inputs is not None else arg_inputs, kwarg_inputs)
+    if settings.one_program:
+        positional, keywords = one_program.agree_on_ranges(exported_program, positional, keywords)
+    names = [str(name) for name in exported_program.graph_signature.user_inputs]
+    in_spec = exported_program.call_spec.in_spec
+    given = matched(in_spec, argument_names(exported_program), names, positional, keywords)
+    check_fits(exported_program, given)
+    settings.add_profiles([value.profile(name) for name, value in given if isinstance(value, InputSizes)])
+    warn_of_training(exported_program)
+    program, graph = importable(exported_program)
+    return _compile(program, graph, settings, None if program is exported_program else exported_program)
 
 
 def _compile(
